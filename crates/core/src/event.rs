@@ -1,0 +1,130 @@
+//! What is recorded of a request. Never a prompt, an answer or a key.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentName, RunId};
+use crate::money::NanoUsd;
+use crate::time::Timestamp;
+use crate::usage::Usage;
+use crate::wire::Dialect;
+
+/// One request and how it ended, or one administrative act.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Unique and ordered by time; the request id that the caller saw.
+    pub id: String,
+    /// When the request arrived.
+    pub at: Timestamp,
+    /// What kind of event this is.
+    pub kind: EventKind,
+    /// Who called.
+    pub agent: AgentName,
+    /// The run; absent for requests outside any run, such as a list of models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunRecord>,
+    /// The provider that the request was for.
+    pub provider: String,
+    /// The wire format.
+    pub dialect: Dialect,
+    /// Method and path, without the query.
+    pub path: String,
+    /// The model that was asked for, or that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whether the answer was a stream.
+    #[serde(default)]
+    pub stream: bool,
+    /// The status the client received; 0 when it left before there was one.
+    pub status: u16,
+    /// How the call ended.
+    pub ending: Ending,
+    /// From the request's arrival to the last byte.
+    pub total_ms: u32,
+    /// From the request's arrival to the first byte of the answer's body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ms: Option<u32>,
+    /// Sprag's own share, in microseconds: from the request's last byte to the upstream call.
+    pub overhead_us: u32,
+    /// Tokens; absent where nothing was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Cost; absent for a model without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<NanoUsd>,
+    /// The call had a cost, but the model's price is not known.
+    #[serde(default)]
+    pub unpriced: bool,
+    /// The provider's word for why it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+    /// Names of the tools that the answer called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Sprag refused the request.
+    #[serde(default)]
+    pub blocked: bool,
+    /// Why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_reason: Option<String>,
+    /// What went wrong, in words that hold no content of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The place of an event in its run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The run's id.
+    pub id: RunId,
+    /// 1 for the first call of the run.
+    pub step: u32,
+    /// The run that this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
+    /// How the run was recognised.
+    pub origin: RunOrigin,
+}
+
+/// How a request was found to belong to its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOrigin {
+    /// The caller named it.
+    Declared,
+    /// The client's own session id.
+    Session,
+    /// It continued an answer by that answer's id.
+    Previous,
+    /// It shares a trace with an earlier call.
+    Trace,
+    /// It extends a conversation that Sprag has seen, or starts one.
+    Conversation,
+}
+
+/// What kind of event this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A call to a model.
+    LlmCall,
+    /// Any other request that passed through.
+    Request,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The answer was whole.
+    Complete,
+    /// The upstream answered with an error status, or with an error inside a stream.
+    UpstreamError,
+    /// The upstream could not be reached, or broke off.
+    UpstreamGone,
+    /// The upstream did not answer in time.
+    TimedOut,
+    /// The client went away.
+    ClientGone,
+    /// Sprag refused the request.
+    Refused,
+}
