@@ -8,6 +8,8 @@ pub const RUN_ID_CHARS: usize = 128;
 pub const AGENT_NAME_BYTES: usize = 64;
 /// Largest request body, unless configured.
 pub const BODY_BYTES: usize = 32 << 20;
+/// Bytes still taken, and thrown away, of a request body that is too large, so that its sender reads the refusal.
+pub const REFUSED_BODY_BYTES: usize = 256 << 20;
 /// Largest event of a stream that is still read; a longer one passes unread.
 pub const SSE_EVENT_BYTES: usize = 8 << 20;
 /// Text of an answer kept for counting and fingerprints; what is beyond is counted in bytes only.
@@ -20,3 +22,81 @@ pub const TOOL_ARGUMENT_BYTES: usize = 64 << 10;
 pub const JSON_REPLY_BYTES: usize = 32 << 20;
 /// Pieces of evidence looked up to find the run of one request.
 pub const RUN_CLUES: usize = 48;
+/// Text of an answer, without white space, by which the answer is recognised when it comes back in a history.
+pub const ANSWER_KEY_BYTES: usize = 64 << 10;
+/// Runs that offer the same clue to whoever claims it; the oldest offer leaves first.
+pub const CLUE_OFFERS: usize = 64;
+/// Longest model name that is looked up or listed in a price table; a longer one has no price.
+pub const MODEL_NAME_BYTES: usize = 256;
+/// Largest price table.
+pub const PRICE_TABLE_BYTES: usize = 4 << 20;
+/// Most rows of a price table.
+pub const PRICE_ROWS: usize = 20_000;
+/// Most prices set in the configuration: the ones with a `*` are tried one after the other.
+pub const PRICE_OVERRIDES: usize = 256;
+/// Short words kept of one answer: its id, model and finish reason, and the id and name of a tool call.
+pub const REPLY_WORD_BYTES: usize = 512;
+/// An upstream's error message kept of one answer.
+pub const REPLY_ERROR_BYTES: usize = 4 << 10;
+/// Choices of one answer whose text is kept apart; the text of further ones is counted in bytes only.
+pub const REPLY_CHOICES: usize = 128;
+/// Elements read of one list inside an answer (choices, content parts, output items); further ones are skipped.
+pub const REPLY_LIST_ITEMS: usize = 1024;
+/// Requests that the scripted provider of the tests remembers.
+pub const MOCK_LOG_REQUESTS: usize = 4096;
+/// Bytes of request bodies that it remembers.
+pub const MOCK_LOG_BYTES: usize = 256 << 20;
+/// Largest request body that it reads: more than a proxy lets through, so that the proxy's own bound shows.
+pub const MOCK_BODY_BYTES: usize = 2 * BODY_BYTES;
+/// Answers that it can be asked to continue.
+pub const MOCK_ANSWER_IDS: usize = 16_384;
+/// Beginning of a conversation that it remembers with each of them.
+pub const MOCK_OPENING_BYTES: usize = 4096;
+/// Largest configuration file.
+pub const CONFIG_BYTES: u64 = 1 << 20;
+/// Largest file that holds a key or token.
+pub const SECRET_FILE_BYTES: u64 = 16 << 10;
+/// Providers, presets included.
+pub const PROVIDERS: usize = 256;
+/// Longest provider name, in bytes.
+pub const PROVIDER_NAME_BYTES: usize = 64;
+/// Headers that one provider's requests gain.
+pub const PROVIDER_HEADERS: usize = 64;
+/// Path rewrites of one provider.
+pub const PROVIDER_REWRITES: usize = 64;
+/// Bytes of events waiting on disk for the database, unless configured; beyond it only money is kept.
+pub const SPOOL_BYTES: u64 = 1 << 30;
+/// Size at which a file of the spool is closed and another begun.
+pub const SPOOL_SEGMENT_BYTES: u64 = 4 << 20;
+/// Money held in memory while the disk takes nothing.
+pub const SPOOL_HELD_BYTES: usize = 4 << 20;
+/// Longest event on disk; of a longer one only the money is kept.
+pub const EVENT_LINE_BYTES: usize = 64 << 10;
+/// Most rows of one page of a listing.
+pub const PAGE_ROWS: u32 = 500;
+/// Idle connections kept for reading the database.
+pub const IDLE_READERS: usize = 4;
+/// Runs kept in memory; the idlest leave first.
+pub const RUNS_IN_MEMORY: usize = 1 << 16;
+/// Clues to runs kept in memory; the least recently used leave first.
+pub const CLUES_IN_MEMORY: usize = 1 << 18;
+/// Generations of runs that a run's money and steps are added to.
+pub const RUN_TREE_DEPTH: usize = 16;
+/// Conversations whose reading is remembered; the least recently used leave first.
+pub const HISTORY_MARKS: usize = 1 << 17;
+/// Answers whose tokens are counted at once; those of further ones are estimated from their length.
+pub const COUNTS_AT_ONCE: usize = 16;
+/// Longest path that an event keeps.
+pub const EVENT_PATH_BYTES: usize = 512;
+/// Largest body that the admin listener reads.
+pub const ADMIN_BODY_BYTES: usize = 64 << 10;
+/// Browsers signed in at once; the one that signed in first is signed out first.
+pub const ADMIN_SESSIONS: usize = 64;
+/// Wrong tokens that one address may offer in a minute.
+pub const WRONG_TOKENS: u32 = 10;
+/// Addresses whose wrong tokens are counted; the longest quiet are forgotten first.
+pub const WRONG_TOKEN_PEERS: usize = 1024;
+/// Readings of the history that the admin side does at once; further ones wait.
+pub const ADMIN_READS: usize = 16;
+/// Largest answer of the admin API that a command reads.
+pub const COMMAND_ANSWER_BYTES: usize = 16 << 20;

@@ -35,22 +35,40 @@ pub enum Family {
 }
 
 impl Dialect {
-    /// The dialect of a request to a provider of `family`, by method and path.
+    /// The dialect of a request, by method and path.
+    ///
+    /// The provider does not matter: many offer the formats of others under the paths of those.
     #[must_use]
-    pub fn of_request(family: Family, method: &str, path: &str) -> Dialect {
+    pub fn of_request(method: &str, path: &str) -> Dialect {
         if method != "POST" {
             return Dialect::Opaque;
         }
         let path = path.strip_suffix('/').unwrap_or(path);
-        match family {
-            Family::Openai if path.ends_with("/chat/completions") => Dialect::OpenaiChat,
-            Family::Openai if path.ends_with("/completions") => Dialect::OpenaiCompletions,
-            Family::Openai if path.ends_with("/responses") => Dialect::OpenaiResponses,
-            Family::Openai if path.ends_with("/embeddings") => Dialect::OpenaiEmbeddings,
-            Family::Anthropic if path.ends_with("/messages") => Dialect::Anthropic,
-            Family::Gemini if path.ends_with(":generateContent") => Dialect::Gemini,
-            Family::Gemini if path.ends_with(":streamGenerateContent") => Dialect::Gemini,
-            _ => Dialect::Opaque,
+        if path.ends_with("/chat/completions") {
+            Dialect::OpenaiChat
+        } else if path.ends_with("/completions") {
+            Dialect::OpenaiCompletions
+        } else if path.ends_with("/responses") {
+            Dialect::OpenaiResponses
+        } else if path.ends_with("/embeddings") {
+            Dialect::OpenaiEmbeddings
+        } else if path.ends_with("/v1/messages") {
+            Dialect::Anthropic
+        } else if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") {
+            Dialect::Gemini
+        } else {
+            Dialect::Opaque
+        }
+    }
+
+    /// The family whose error shape an SDK of this dialect understands; None where the dialect does not tell.
+    #[must_use]
+    pub fn family(self) -> Option<Family> {
+        match self {
+            Dialect::Anthropic => Some(Family::Anthropic),
+            Dialect::Gemini => Some(Family::Gemini),
+            Dialect::Opaque => None,
+            _ => Some(Family::Openai),
         }
     }
 
@@ -80,26 +98,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_and_family_decide_together() {
+    fn method_and_path_decide() {
         use Dialect::*;
         let cases = [
-            (Family::Openai, "POST", "/v1/chat/completions", OpenaiChat),
-            (Family::Openai, "POST", "/openai/deployments/d/chat/completions", OpenaiChat),
-            (Family::Openai, "POST", "/v1/completions", OpenaiCompletions),
-            (Family::Openai, "POST", "/v1/responses", OpenaiResponses),
-            (Family::Openai, "POST", "/v1/responses/", OpenaiResponses),
-            (Family::Openai, "GET", "/v1/responses/resp_1", Opaque),
-            (Family::Openai, "POST", "/v1/embeddings", OpenaiEmbeddings),
-            (Family::Openai, "POST", "/v1/audio/speech", Opaque),
-            (Family::Anthropic, "POST", "/v1/messages", Anthropic),
-            (Family::Anthropic, "POST", "/v1/messages/count_tokens", Opaque),
-            (Family::Anthropic, "POST", "/v1/messages/batches", Opaque),
-            (Family::Gemini, "POST", "/v1beta/models/gemini-2.5-pro:generateContent", Gemini),
-            (Family::Gemini, "POST", "/v1/models/g:streamGenerateContent", Gemini),
-            (Family::Gemini, "POST", "/v1beta/models/g:countTokens", Opaque),
+            ("POST", "/v1/chat/completions", OpenaiChat),
+            ("POST", "/openai/deployments/d/chat/completions", OpenaiChat),
+            ("POST", "/v1/completions", OpenaiCompletions),
+            ("POST", "/v1/responses", OpenaiResponses),
+            ("POST", "/v1/responses/", OpenaiResponses),
+            ("GET", "/v1/responses/resp_1", Opaque),
+            ("POST", "/v1/responses/resp_1/cancel", Opaque),
+            ("POST", "/v1/embeddings", OpenaiEmbeddings),
+            ("POST", "/v1/audio/speech", Opaque),
+            ("POST", "/v1/messages", Anthropic),
+            ("POST", "/v1/threads/t/messages", Opaque),
+            ("POST", "/v1/messages/count_tokens", Opaque),
+            ("POST", "/v1/messages/batches", Opaque),
+            ("POST", "/v1beta/models/gemini-2.5-pro:generateContent", Gemini),
+            ("POST", "/v1/models/g:streamGenerateContent", Gemini),
+            ("POST", "/v1beta/models/g:countTokens", Opaque),
         ];
-        for (family, method, path, expected) in cases {
-            assert_eq!(Dialect::of_request(family, method, path), expected, "{method} {path}");
+        for (method, path, expected) in cases {
+            assert_eq!(Dialect::of_request(method, path), expected, "{method} {path}");
         }
     }
 }

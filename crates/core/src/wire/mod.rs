@@ -3,8 +3,27 @@
 //! Everything here reads borrowed bytes and never re-serialises: a body that must change is changed by splicing.
 //! Only the fields that Sprag acts on are given a type; whatever else there is passes untouched.
 
+mod anthropic;
+mod call;
 mod dialect;
+mod draft;
+mod edit;
+mod gemini;
+mod history;
+mod lenient;
+mod metadata;
+mod openai_chat;
+mod openai_responses;
+pub mod refusal;
 mod reply;
+pub mod sse;
+mod tap;
 
+pub use call::{BadBody, Call, OwnFields, StreamOptions};
 pub use dialect::{Dialect, Family};
+pub use edit::outgoing;
+pub use history::{History, Mark, call_id_hash, looks_unique, read as read_history};
+pub use metadata::{JsonTail, Metadata, splice};
+pub use refusal::{Reason, Refusal};
 pub use reply::{Reply, ToolCall};
+pub use tap::{Passing, Tap};

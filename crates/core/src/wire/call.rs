@@ -1,0 +1,302 @@
+//! A request to a model, read as a borrowed view of its body.
+//!
+//! Only the top level is parsed here: the items of the conversation stay raw slices, so that the cost of reading a
+//! long history is one pass over its bytes. [`super::history`] reads the items that are new.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{Dialect, looks_unique};
+
+/// What a request asks for. Borrows from the body.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The wire format it was read as.
+    pub dialect: Dialect,
+    /// The model asked for.
+    pub model: Option<Cow<'a, str>>,
+    /// Whether the answer shall be a stream.
+    pub is_stream: bool,
+    /// The conversation: messages, input items or contents, as they stand in the body.
+    pub items: Vec<&'a RawValue>,
+    /// A prompt that is one string instead of a list: Responses `input`, legacy `prompt`.
+    pub prompt: Option<&'a RawValue>,
+    /// The most output tokens the caller accepts.
+    pub max_output_tokens: Option<u64>,
+    /// The earlier answer that this request continues, when the history is kept by the provider.
+    pub previous_id: Option<Cow<'a, str>>,
+    /// The client's session, when the body names one.
+    pub session: Option<Cow<'a, str>>,
+    /// Fields that are for Sprag and not for the provider.
+    pub own: OwnFields<'a>,
+    /// Whether the client asked for usage in its stream, and where.
+    pub stream_options: StreamOptions<'a>,
+}
+
+/// Fields of the body that are for Sprag; they are removed before forwarding.
+#[derive(Debug, Default)]
+pub struct OwnFields<'a> {
+    /// `sprag_run_id` or `agentwall_run_id`
+    pub run_id: Option<Cow<'a, str>>,
+    /// `sprag_parent_run_id`
+    pub parent_run_id: Option<Cow<'a, str>>,
+    /// `sprag_agent` or `agentwall_agent_id`
+    pub agent: Option<Cow<'a, str>>,
+    /// The values to remove with their keys, in the order of the body.
+    pub values: Vec<&'a RawValue>,
+}
+
+/// `stream_options` of a chat request.
+#[derive(Debug, Default)]
+pub struct StreamOptions<'a> {
+    /// The value as it stands in the body: an object, or null.
+    pub value: Option<&'a RawValue>,
+    /// The value of `include_usage` inside it.
+    pub include_usage: Option<&'a RawValue>,
+}
+
+impl StreamOptions<'_> {
+    /// Whether the client itself asked for usage.
+    #[must_use]
+    pub fn asks_for_usage(&self) -> bool {
+        self.include_usage.is_some_and(|v| v.get() == "true")
+    }
+}
+
+/// A body that cannot be read as a request.
+#[derive(Debug, thiserror::Error)]
+pub enum BadBody {
+    /// Not JSON, a key twice, or not an object.
+    #[error("the request body is not a JSON object that can be read without doubt: {0}")]
+    Json(#[from] serde_json::Error),
+    /// JSON, but not an object.
+    #[error("the request body must be one JSON object, beginning with '{{'")]
+    NotObject,
+    /// A field of ours with the wrong type.
+    #[error("`{0}` must be a string")]
+    NotText(&'static str),
+}
+
+impl<'a> Call<'a> {
+    /// Reads the top level of `body`.
+    ///
+    /// `path` names the model where the body does not (Gemini, Azure deployments).
+    ///
+    /// # Errors
+    /// When the body is not one JSON object, or has a key twice that Sprag acts on: such a body could be one prompt
+    /// for Sprag and another for the model.
+    pub fn parse(dialect: Dialect, path: &'a str, body: &'a [u8]) -> Result<Call<'a>, BadBody> {
+        // The parser would take a list for the fields in their order.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(BadBody::NotObject);
+        }
+        let top: Top<'a> = serde_json::from_slice(body)?;
+        let own = own_fields(&top)?;
+        let list = match dialect {
+            Dialect::OpenaiResponses => top.input,
+            Dialect::Gemini => top.contents,
+            Dialect::OpenaiCompletions => top.prompt,
+            Dialect::OpenaiEmbeddings => None,
+            _ => top.messages,
+        };
+        let items: Vec<&RawValue> = list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let prompt = if items.is_empty() { list.or(top.input) } else { None };
+        let is_stream = match dialect {
+            Dialect::Gemini => path.ends_with(":streamGenerateContent"),
+            _ => top.stream.is_some_and(|v| v.get() == "true"),
+        };
+        let limit = top.max_completion_tokens.or(top.max_tokens).or(top.max_output_tokens);
+        Ok(Call {
+            dialect,
+            model: text(top.model).or_else(|| model_in_path(path)),
+            is_stream,
+            items,
+            prompt,
+            max_output_tokens: limit.and_then(|v| v.get().parse().ok()).or_else(|| gemini_limit(top.generation_config)),
+            previous_id: text(top.previous_response_id).or_else(|| thread_previous(top.thread)),
+            session: metadata_session(top.metadata)
+                .or_else(|| conversation_id(top.conversation))
+                .or_else(|| cache_key_session(top.prompt_cache_key)),
+            own,
+            stream_options: stream_options(top.stream_options),
+        })
+    }
+}
+
+/// The fields that Sprag acts on, of all dialects. A field that is there twice is an error of the parser.
+#[derive(Deserialize)]
+struct Top<'a> {
+    #[serde(borrow, default, deserialize_with = "raw")]
+    model: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    contents: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    prompt: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    stream: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    stream_options: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    max_tokens: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    max_completion_tokens: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    max_output_tokens: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "generationConfig")]
+    generation_config: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    previous_response_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    thread: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    prompt_cache_key: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    conversation: Option<&'a RawValue>,
+    // Not acted on yet, but read by the model: each may be there once.
+    #[serde(borrow, default, deserialize_with = "raw", rename = "system")]
+    _system: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "instructions")]
+    _instructions: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "systemInstruction", alias = "system_instruction")]
+    _system_instruction: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "tools")]
+    _tools: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "functions")]
+    _functions: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    sprag_run_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    sprag_parent_run_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    sprag_agent: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    agentwall_run_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    agentwall_agent_id: Option<&'a RawValue>,
+}
+
+/// Keeps `null` as a value: a field of ours that is null must be removed all the same.
+fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// A raw value as text, borrowed when it holds no escapes. None when it is not a string.
+fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(value?.get()).ok().map(|t| t.0)
+}
+
+fn own_fields<'a>(top: &Top<'a>) -> Result<OwnFields<'a>, BadBody> {
+    let known = [
+        ("sprag_run_id", top.sprag_run_id),
+        ("agentwall_run_id", top.agentwall_run_id),
+        ("sprag_parent_run_id", top.sprag_parent_run_id),
+        ("sprag_agent", top.sprag_agent),
+        ("agentwall_agent_id", top.agentwall_agent_id),
+    ];
+    let mut own = OwnFields::default();
+    for (name, value) in known {
+        let Some(value) = value else { continue };
+        own.values.push(value);
+        if value.get() == "null" {
+            continue;
+        }
+        let text = text(Some(value)).ok_or(BadBody::NotText(name))?;
+        let slot = match name {
+            "sprag_run_id" | "agentwall_run_id" => &mut own.run_id,
+            "sprag_parent_run_id" => &mut own.parent_run_id,
+            _ => &mut own.agent,
+        };
+        // The first name wins where a body has both.
+        slot.get_or_insert(text);
+    }
+    own.values.sort_by_key(|v| v.get().as_ptr());
+    Ok(own)
+}
+
+/// The model that a path names: `/models/NAME:method` and `/deployments/NAME/…`.
+fn model_in_path(path: &str) -> Option<Cow<'_, str>> {
+    let after = |marker: &str| path.split_once(marker).map(|(_, rest)| rest);
+    let name = match after("/models/") {
+        Some(rest) => rest.rsplit_once(':').map_or(rest, |(name, _)| name),
+        None => after("/deployments/")?.split('/').next()?,
+    };
+    (!name.is_empty()).then_some(Cow::Borrowed(name))
+}
+
+fn thread_previous(thread: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Thread<'a> {
+        #[serde(borrow, default)]
+        previous_message_id: Option<Cow<'a, str>>,
+    }
+    serde_json::from_str::<Thread<'_>>(thread?.get()).ok()?.previous_message_id
+}
+
+/// The conversation that the provider keeps: `"conv_…"` or `{"id":"conv_…"}`.
+fn conversation_id(conversation: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Conversation<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+    }
+    let named = text(conversation);
+    named.or_else(|| serde_json::from_str::<Conversation<'_>>(conversation?.get()).ok().map(|c| c.id))
+}
+
+/// A cache key that names one session. Many programs send one key of their own with every conversation: that is none.
+fn cache_key_session(key: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    text(key).filter(|key| looks_unique(key))
+}
+
+fn gemini_limit(config: Option<&RawValue>) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Config {
+        #[serde(rename = "maxOutputTokens")]
+        max_output_tokens: Option<u64>,
+    }
+    serde_json::from_str::<Config>(config?.get()).ok()?.max_output_tokens
+}
+
+fn stream_options(options: Option<&RawValue>) -> StreamOptions<'_> {
+    #[derive(Deserialize)]
+    struct Options<'a> {
+        #[serde(borrow, default, deserialize_with = "raw")]
+        include_usage: Option<&'a RawValue>,
+    }
+    let include_usage = options.and_then(|o| serde_json::from_str::<Options<'_>>(o.get()).ok()?.include_usage);
+    StreamOptions { value: options, include_usage }
+}
+
+/// The session that Claude Code puts into `metadata.user_id`: a JSON text, or `user_…_account_…_session_UUID`.
+fn metadata_session(metadata: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Metadata<'a> {
+        #[serde(borrow, default)]
+        user_id: Option<Cow<'a, str>>,
+    }
+    #[derive(Deserialize)]
+    struct UserId {
+        session_id: Option<String>,
+    }
+    let user_id = serde_json::from_str::<Metadata<'_>>(metadata?.get()).ok()?.user_id?;
+    if user_id.starts_with('{') {
+        let session = serde_json::from_str::<UserId>(&user_id).ok()?.session_id?;
+        return (!session.is_empty()).then_some(Cow::Owned(session));
+    }
+    let (_, session) = user_id.rsplit_once("_session_")?;
+    (!session.is_empty()).then(|| Cow::Owned(session.to_owned()))
+}
+
+#[cfg(test)]
+#[path = "call/tests.rs"]
+mod tests;

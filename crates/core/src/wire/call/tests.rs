@@ -1,0 +1,98 @@
+use super::*;
+
+fn parse<'a>(dialect: Dialect, body: &'a str) -> Call<'a> {
+    Call::parse(dialect, "/v1/x", body.as_bytes()).unwrap()
+}
+
+#[test]
+fn reads_what_matters_of_a_chat_request() {
+    let call = parse(
+        Dialect::OpenaiChat,
+        r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}, {"role":"assistant"}],
+            "stream":true,"stream_options":{"include_usage": true},"max_completion_tokens":7,"max_tokens":9}"#,
+    );
+    assert_eq!(call.model.as_deref(), Some("gpt-4o"));
+    assert_eq!(call.items.len(), 2);
+    assert_eq!(call.items[0].get(), r#"{"role":"user","content":"hi"}"#);
+    assert!(call.is_stream && call.stream_options.asks_for_usage());
+    assert_eq!(call.max_output_tokens, Some(7));
+}
+
+#[test]
+fn the_path_names_the_model_where_the_body_does_not() {
+    let body = br#"{"contents":[],"generationConfig":{"maxOutputTokens":5}}"#;
+    let path = "/v1beta/models/gemini-2.5-pro:streamGenerateContent";
+    let call = Call::parse(Dialect::Gemini, path, body).unwrap();
+    assert_eq!(call.model.as_deref(), Some("gemini-2.5-pro"));
+    assert!(call.is_stream);
+    assert_eq!(call.max_output_tokens, Some(5));
+
+    let path = "/openai/deployments/prod-4o/chat/completions";
+    let call = Call::parse(Dialect::OpenaiChat, path, br#"{"messages":[]}"#).unwrap();
+    assert_eq!(call.model.as_deref(), Some("prod-4o"));
+}
+
+#[test]
+fn a_prompt_that_is_one_string_is_kept() {
+    let call = parse(Dialect::OpenaiResponses, r#"{"model":"m","input":"hello"}"#);
+    assert!(call.items.is_empty());
+    assert_eq!(call.prompt.map(RawValue::get), Some("\"hello\""));
+}
+
+#[test]
+fn previous_ids_are_found_in_both_dialects_that_have_them() {
+    let call = parse(Dialect::OpenaiResponses, r#"{"previous_response_id":"resp_1","input":[]}"#);
+    assert_eq!(call.previous_id.as_deref(), Some("resp_1"));
+    let body = r#"{"thread":{"type":"continue","previous_message_id":"msg_1"},"messages":[]}"#;
+    assert_eq!(parse(Dialect::Anthropic, body).previous_id.as_deref(), Some("msg_1"));
+    let body = r#"{"thread":{"type":"create"},"previous_response_id":null,"messages":[]}"#;
+    assert_eq!(parse(Dialect::Anthropic, body).previous_id, None);
+}
+
+#[test]
+fn sessions_hide_in_metadata_and_cache_keys() {
+    let body = r#"{"metadata":{"user_id":"{\"device_id\":\"d\",\"session_id\":\"s-1\"}"}}"#;
+    assert_eq!(parse(Dialect::Anthropic, body).session.as_deref(), Some("s-1"));
+    let body = r#"{"metadata":{"user_id":"user_ab_account_cd_session_ef-9"}}"#;
+    assert_eq!(parse(Dialect::Anthropic, body).session.as_deref(), Some("ef-9"));
+    assert_eq!(parse(Dialect::Anthropic, r#"{"metadata":{"user_id":"alice"}}"#).session, None);
+    let session = |body: &str| parse(Dialect::OpenaiResponses, body).session.map(Cow::into_owned);
+    let unique = "01a1de3a-be8f-7bd1-9837-04f2e6ead61f";
+    assert_eq!(session(&format!(r#"{{"prompt_cache_key":"{unique}"}}"#)).as_deref(), Some(unique));
+    assert_eq!(session(r#"{"prompt_cache_key":"my-app"}"#), None);
+    assert_eq!(session(r#"{"conversation":"conv_1"}"#).as_deref(), Some("conv_1"));
+    assert_eq!(session(r#"{"conversation":{"id":"conv_1"}}"#).as_deref(), Some("conv_1"));
+}
+
+#[test]
+fn own_fields_are_found_in_the_order_of_the_body() {
+    let call =
+        parse(Dialect::OpenaiChat, r#"{"agentwall_agent_id":"a","x":1,"sprag_run_id":"r","agentwall_run_id":null}"#);
+    assert_eq!(call.own.run_id.as_deref(), Some("r"));
+    assert_eq!(call.own.agent.as_deref(), Some("a"));
+    let values: Vec<_> = call.own.values.iter().map(|v| v.get()).collect();
+    assert_eq!(values, ["\"a\"", "\"r\"", "null"]);
+}
+
+#[test]
+fn doubtful_bodies_are_refused() {
+    let doubtful = [
+        "",
+        "[]",
+        "\"text\"",
+        "{\"messages\":[]} x",
+        r#"{"messages":[],"messages":[1]}"#,
+        r#"{"messages":[],"mess\u0061ges":[1]}"#,
+        r#"{"stream":true,"stream":false}"#,
+        r#"{"system":"a","messages":[],"system":"b"}"#,
+        r#"{"tools":[],"tools":[1]}"#,
+        r#"{"instructions":"a","instructions":"b"}"#,
+        r#"{"systemInstruction":{},"system_instruction":{}}"#,
+        r#"{"sprag_run_id":5}"#,
+        "{\"messages\":[\"\u{7}\"]}",
+    ];
+    for body in doubtful {
+        assert!(Call::parse(Dialect::OpenaiChat, "/v1/x", body.as_bytes()).is_err(), "{body}");
+    }
+    assert!(Call::parse(Dialect::OpenaiChat, "/v1/x", b"{\"model\":\"\xff\"}").is_err());
+}

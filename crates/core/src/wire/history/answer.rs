@@ -1,0 +1,182 @@
+//! What an answer amounts to, the same whether the provider gave it or the client sends it back.
+
+use serde_json::Value;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::canonical::{canonical, mix};
+use crate::limits::ANSWER_KEY_BYTES;
+use crate::wire::Dialect;
+
+/// Shorter ids (`call_1`) are not unique enough to be evidence.
+const UNIQUE_ID_BYTES: usize = 16;
+/// An answer without calls and with less text than this is given to many questions.
+const TELLING_TEXT_BYTES: usize = 48;
+
+/// The calls of an answer, or its text where it called nothing.
+#[derive(Clone)]
+pub(super) struct Answer {
+    dialect: Dialect,
+    /// Hashes of the ids of all calls, as long as all of them are unique.
+    ids: Option<Vec<u64>>,
+    /// Hashes of the unique ones.
+    unique_ids: Vec<u64>,
+    /// Hashes of name and arguments.
+    calls: Vec<u64>,
+    /// Text without white space: clients trim and join.
+    text: Xxh3,
+    text_bytes: usize,
+    most_text_bytes: usize,
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("key", &self.key()).finish_non_exhaustive()
+    }
+}
+
+impl Answer {
+    pub(super) fn new(dialect: Dialect) -> Answer {
+        Answer {
+            dialect,
+            ids: Some(Vec::new()),
+            unique_ids: Vec::new(),
+            calls: Vec::new(),
+            text: Xxh3::new(),
+            text_bytes: 0,
+            most_text_bytes: ANSWER_KEY_BYTES,
+        }
+    }
+
+    /// A transcript rather than an answer: all of its text counts.
+    pub(super) fn endless(dialect: Dialect) -> Answer {
+        Answer { most_text_bytes: usize::MAX, ..Answer::new(dialect) }
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        for word in text.split_ascii_whitespace() {
+            let room = self.most_text_bytes - self.text_bytes;
+            if room == 0 {
+                return;
+            }
+            let word = &word.as_bytes()[..word.len().min(room)];
+            self.text.update(word);
+            self.text_bytes += word.len();
+        }
+    }
+
+    pub(super) fn call(&mut self, id: &str, name: &str, arguments: &str) {
+        match (call_id_hash(id), &mut self.ids) {
+            (Some(id), ids) => {
+                self.unique_ids.push(id);
+                ids.iter_mut().for_each(|ids| ids.push(id));
+            }
+            (None, ids) => *ids = None,
+        }
+        let arguments =
+            serde_json::from_str::<Value>(arguments).map_or_else(|_| xxh3_64(arguments.as_bytes()), |v| canonical(&v));
+        self.calls.push(mix(xxh3_64(name.as_bytes()), arguments));
+    }
+
+    /// The answer as one number.
+    pub(super) fn key(&self) -> u64 {
+        if self.calls.is_empty() {
+            return self.text.digest();
+        }
+        // Gemini's clients make up ids for the calls that came without.
+        let ids = self.ids.as_ref().filter(|_| self.dialect != Dialect::Gemini);
+        ids.unwrap_or(&self.calls).iter().fold(1, |key, call| mix(key, *call))
+    }
+
+    /// Whether the answer says enough to be recognised outside its conversation.
+    pub(super) fn is_telling(&self) -> bool {
+        !self.calls.is_empty() || self.text_bytes >= TELLING_TEXT_BYTES
+    }
+
+    pub(super) fn unique_ids(&self) -> impl Iterator<Item = u64> {
+        self.unique_ids.iter().copied()
+    }
+}
+
+/// The hash of a call id as evidence; None where the id is not unique.
+#[must_use]
+pub fn call_id_hash(id: &str) -> Option<u64> {
+    (id.len() >= UNIQUE_ID_BYTES && looks_unique(id)).then(|| xxh3_64(id.as_bytes()))
+}
+
+/// Whether a name looks made up by a machine, once and for one thing: `toolu_01S0ZYhDvSH9…`, a UUID, a time in
+/// milliseconds. `get_weather_0` and `my-app-prod` do not.
+#[must_use]
+pub fn looks_unique(name: &str) -> bool {
+    let is_random = |part: &str| {
+        let count = |is: fn(&u8) -> bool| part.bytes().filter(is).count();
+        let (digits, upper) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase));
+        let lower = part.len() - digits - upper;
+        let bytes = part.as_bytes();
+        let changes = bytes.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
+        let is_mixed = changes >= 2 && (digits >= 2 || (part.len() >= 12 && upper >= 2 && lower >= 2));
+        part.len() >= 8 && (is_mixed || digits == part.len() && digits >= 9)
+    };
+    name.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_machines_are_told_from_names() {
+        let unique = [
+            "toolu_01S0ZYhDvSH9trBOZCaxHash",
+            "call_UaRmXddYCKK3rYmcIPETfyYV",
+            "ff667cca-b06c-4c6a-b824-3e6680aed9b1",
+            "read_file_1794729773592_0",
+            "01a1de3abe8f7bd1983704f2e6ead61f",
+        ];
+        for id in unique {
+            assert!(looks_unique(id) && call_id_hash(id).is_some(), "{id}");
+        }
+        for name in [
+            "",
+            "call_1",
+            "get_current_weather_0",
+            "my-app-production-cache",
+            "customer-support-v2",
+            "assistant2024",
+            "MyCompanyChatBot",
+            "k",
+        ] {
+            assert!(!looks_unique(name), "{name}");
+            assert_eq!(call_id_hash(name), None);
+        }
+        assert!(looks_unique("a1b2c3d4"));
+        assert_eq!(call_id_hash("a1b2c3d4"), None, "too short for a call id");
+    }
+
+    #[test]
+    fn text_counts_up_to_its_bound() {
+        let key = |text: &str| {
+            let mut answer = Answer::new(Dialect::OpenaiChat);
+            answer.text(text);
+            answer.key()
+        };
+        let bound = "x".repeat(ANSWER_KEY_BYTES);
+        assert_eq!(key(&bound), key(&format!("{bound} and more")));
+        assert_ne!(key(&bound), key(&bound[1..]));
+    }
+
+    #[test]
+    fn short_ids_leave_name_and_arguments_to_count() {
+        let key = |dialect, id: &str, arguments: &str| {
+            let mut answer = Answer::new(dialect);
+            answer.text("words do not count then");
+            answer.call(id, "read", arguments);
+            answer.key()
+        };
+        let chat = |id, arguments| key(Dialect::OpenaiChat, id, arguments);
+        assert_eq!(chat("call_0", r#"{"a":1,"b":2}"#), chat("call_1", r#"{ "b": 2, "a": 1 }"#));
+        assert_ne!(chat("call_0", r#"{"a":1}"#), chat("call_0", r#"{"a":2}"#));
+        assert_eq!(chat("call_8J3kd9s0aLqpZ7", r#"{"a":1}"#), chat("call_8J3kd9s0aLqpZ7", "{}"), "an id says it all");
+        let gemini = |id| key(Dialect::Gemini, id, "{}");
+        assert_eq!(gemini("read_file_1794729773592_0"), gemini(""), "made up by the client");
+    }
+}

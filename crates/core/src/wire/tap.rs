@@ -1,0 +1,120 @@
+//! Watches an answer pass, whole or event by event, and puts together what it said.
+//!
+//! The tap never changes a byte and never fails: what it cannot read passes as it is and leaves the [`Reply`] as it
+//! was. For a stream it also says which events could be the last, so that the caller can hold one back and add to it.
+
+use super::draft::Draft;
+use super::sse::EventView;
+use super::{anthropic, gemini, openai_chat, openai_responses};
+use super::{dialect::Dialect, reply::Reply};
+use crate::limits;
+
+/// Reads one answer.
+#[derive(Debug)]
+pub struct Tap {
+    draft: Draft,
+    state: State,
+}
+
+/// What to do with an event of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// Pass it on.
+    Forward,
+    /// It may turn out to be the last data event, and it has room for metadata.
+    Hold,
+    /// A chat chunk with usage and no choices: of no interest to a client that did not ask for it.
+    UsageOnly,
+    /// The closing event; the answer is over after it.
+    Last,
+}
+
+#[derive(Debug)]
+enum State {
+    Chat(openai_chat::Chat),
+    Responses(openai_responses::Responses),
+    Anthropic(anthropic::Messages),
+    Gemini(gemini::Generate),
+    Opaque,
+}
+
+impl Tap {
+    /// A tap for one answer.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Tap {
+        let state = match dialect {
+            Dialect::OpenaiChat | Dialect::OpenaiCompletions | Dialect::OpenaiEmbeddings => {
+                State::Chat(openai_chat::Chat::default())
+            }
+            Dialect::OpenaiResponses => State::Responses(openai_responses::Responses::default()),
+            Dialect::Anthropic => State::Anthropic(anthropic::Messages::default()),
+            Dialect::Gemini => State::Gemini(gemini::Generate::default()),
+            Dialect::Opaque => State::Opaque,
+        };
+        Tap { draft: Draft::default(), state }
+    }
+
+    /// Reads a whole JSON answer: a success, an error, or Gemini's stream as a JSON array.
+    ///
+    /// One longer than [`limits::JSON_REPLY_BYTES`] is not read.
+    pub fn json(&mut self, body: &[u8]) {
+        if body.len() > limits::JSON_REPLY_BYTES {
+            return;
+        }
+        let body = String::from_utf8_lossy(body);
+        let body = body.trim_start_matches('\u{feff}');
+        match &mut self.state {
+            State::Chat(_) => openai_chat::json(&mut self.draft, body),
+            State::Responses(_) => openai_responses::json(&mut self.draft, body),
+            State::Anthropic(messages) => messages.json(&mut self.draft, body),
+            State::Gemini(generate) => generate.json(&mut self.draft, body),
+            State::Opaque => {}
+        }
+        self.draft.settle();
+    }
+
+    /// Reads one event of a stream.
+    pub fn event(&mut self, event: &EventView<'_>) -> Passing {
+        if event.data.is_empty() {
+            return Passing::Forward;
+        }
+        let data = String::from_utf8_lossy(&event.data);
+        match &mut self.state {
+            State::Chat(chat) => chat.event(&mut self.draft, event.name, &data),
+            State::Responses(responses) => responses.event(&mut self.draft, event.name, &data),
+            State::Anthropic(messages) => messages.event(&mut self.draft, event.name, &data),
+            State::Gemini(generate) => generate.event(&mut self.draft, &data),
+            State::Opaque => Passing::Forward,
+        }
+    }
+
+    /// The reply so far. Choices and calls may still stand in order of arrival; see [`Tap::into_reply`].
+    #[must_use]
+    pub fn reply(&self) -> &Reply {
+        &self.draft.reply
+    }
+
+    /// The reply so far, to add to it what was learnt elsewhere.
+    pub fn reply_mut(&mut self) -> &mut Reply {
+        &mut self.draft.reply
+    }
+
+    /// The reply, its choices in order, whether or not the answer came to its end.
+    #[must_use]
+    pub fn into_reply(mut self) -> Reply {
+        self.draft.settle();
+        self.draft.reply
+    }
+
+    /// The last `sequence_number` of a Responses stream; an event put in must count on from it.
+    #[must_use]
+    pub fn sequence_number(&self) -> Option<u64> {
+        match &self.state {
+            State::Responses(responses) => responses.sequence_number(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
