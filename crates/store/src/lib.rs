@@ -1,1 +1,20 @@
-//! stub
+//! What Sprag remembers, and nothing that it decides.
+//!
+//! - [`state`]: the runs that are going on, in memory
+//! - [`history`]: every event, and the totals of runs, agents and money
+//! - [`data_dir`]: the directory that belongs to one process
+//!
+//! Everything here blocks and is made for plain threads; async callers bridge to it. Only [`history::History::record`]
+//! and the calls of [`state::State`] are meant for the path of a request: they take microseconds.
+
+pub mod data_dir;
+mod error;
+pub mod history;
+mod run_key;
+mod shards;
+mod sqlite;
+pub mod state;
+
+pub use data_dir::DataDir;
+pub use error::StoreError;
+pub use run_key::RunKey;

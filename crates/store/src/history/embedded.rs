@@ -1,0 +1,106 @@
+//! The embedded history: spool, writer thread and readers of one data directory.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use sprag_core::event::Event;
+use sprag_core::time::Timestamp;
+
+use super::complaint::Complaint;
+use super::ingest::{Ingest, IngestStatus, Order};
+use super::query::Reader;
+use super::retention::Pruned;
+use super::spool::{Recorded, Spool};
+use super::{HistorySettings, HistoryStatus};
+use crate::data_dir::DataDir;
+use crate::error::StoreError;
+use crate::shards::with_lock;
+use crate::sqlite::open_writer;
+
+/// Events in one SQLite file. Dropping it moves what was recorded into the database first.
+pub struct EmbeddedHistory {
+    spool: Arc<Spool>,
+    reader: Reader,
+    ingest_status: Arc<Mutex<IngestStatus>>,
+    orders: Sender<Order>,
+    thread: Option<JoinHandle<()>>,
+    /// Keeps other processes out for as long as the files are in use.
+    _dir: Arc<DataDir>,
+}
+
+impl EmbeddedHistory {
+    pub(super) fn open(dir: Arc<DataDir>, settings: HistorySettings) -> Result<EmbeddedHistory, StoreError> {
+        let database = dir.path().join("sprag.db");
+        let connection = match open_writer(&database) {
+            Ok(connection) => Some(connection),
+            // A full disk stops recording and nothing else: the writer opens the database when it can.
+            Err(StoreError::Database { may_pass: true, .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let spool_dir = dir.path().join("spool");
+        let spool = Arc::new(Spool::open(&spool_dir, settings.spool_bytes, settings.segment_bytes)?);
+        let ingest_status = Arc::new(Mutex::new(IngestStatus::default()));
+        let mut ingest = Ingest {
+            database: database.clone(),
+            connection,
+            spool: Arc::clone(&spool),
+            settings,
+            status: Arc::clone(&ingest_status),
+            complaint: Complaint::default(),
+        };
+        // What cannot be moved now waits in its files, and the status says so.
+        let _ = ingest.cycle_caught();
+        let (orders, received) = channel();
+        let thread = thread::Builder::new()
+            .name("history".to_owned())
+            .spawn(move || ingest.work(&received))
+            .map_err(StoreError::file(dir.path()))?;
+        Ok(EmbeddedHistory {
+            spool,
+            reader: Reader::new(&database),
+            ingest_status,
+            orders,
+            thread: Some(thread),
+            _dir: dir,
+        })
+    }
+
+    pub(super) fn record(&self, event: &Event) -> Recorded {
+        let (recorded, is_file_closed) = self.spool.record(event);
+        if is_file_closed {
+            // Without the thread the events stay in the spool for the next start.
+            let _ = self.orders.send(Order::Wake);
+        }
+        recorded
+    }
+
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
+        let (reply, answer) = channel();
+        self.orders.send(Order::Flush(reply)).map_err(|_| StoreError::WriterGone)?;
+        answer.recv().map_err(|_| StoreError::WriterGone)?
+    }
+
+    pub(super) fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
+        let (reply, answer) = channel();
+        self.orders.send(Order::Prune(now, reply)).map_err(|_| StoreError::WriterGone)?;
+        answer.recv().map_err(|_| StoreError::WriterGone)?
+    }
+
+    pub(super) fn status(&self) -> HistoryStatus {
+        HistoryStatus { spool: self.spool.status(), ingest: with_lock(&self.ingest_status, |status| status.clone()) }
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+impl Drop for EmbeddedHistory {
+    fn drop(&mut self) {
+        let _ = self.orders.send(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

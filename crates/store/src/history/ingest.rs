@@ -1,0 +1,227 @@
+//! The one thread that writes the database: empties the spool now and then, and deletes what is old.
+//!
+//! When the database refuses, the files stay and the thread tries again, later each time. Nothing here is on the
+//! path of a request.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use sprag_core::time::Timestamp;
+
+use super::HistorySettings;
+use super::complaint::Complaint;
+use super::retention::{Pruned, prune_batch};
+use super::spool::Spool;
+use super::sqlite::ingest_file;
+use crate::error::StoreError;
+use crate::shards::with_lock;
+use crate::sqlite::open_writer;
+
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// How long deleting may keep events waiting.
+const PRUNE_SLICE: Duration = Duration::from_millis(50);
+
+/// What the thread is asked to do before its time.
+pub(super) enum Order {
+    /// A file was closed.
+    Wake,
+    /// Empty the spool now and say how it went.
+    Flush(Sender<Result<(), StoreError>>),
+    /// Delete all that is too old at the given time.
+    Prune(Timestamp, Sender<Result<Pruned, StoreError>>),
+    /// Empty the spool and end.
+    Stop,
+}
+
+/// How far the database has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IngestStatus {
+    /// Why events do not reach the database; absent while they do.
+    pub problem: Option<String>,
+    /// Events that reached it since the start.
+    pub ingested: u64,
+    /// Lines of the spool that could not be read.
+    pub unreadable: u64,
+}
+
+pub(super) struct Ingest {
+    pub(super) database: PathBuf,
+    /// Absent until the database can be opened.
+    pub(super) connection: Option<Connection>,
+    pub(super) spool: Arc<Spool>,
+    pub(super) settings: HistorySettings,
+    pub(super) status: Arc<Mutex<IngestStatus>>,
+    pub(super) complaint: Complaint,
+}
+
+impl Ingest {
+    /// Works until told to stop, or until nobody can tell it anything any more.
+    pub(super) fn work(mut self, orders: &Receiver<Order>) {
+        let mut failures = 0;
+        let mut prune_at = Instant::now() + PRUNE_EVERY;
+        loop {
+            let wait = back_off(self.settings.flush_interval, failures);
+            match orders.recv_timeout(wait) {
+                Ok(Order::Prune(now, reply)) => {
+                    let _ = reply.send(self.prune_all(now));
+                    continue;
+                }
+                Ok(Order::Flush(reply)) => {
+                    let outcome = self.cycle_caught();
+                    failures = if outcome.is_ok() { 0 } else { failures + 1 };
+                    let _ = reply.send(outcome);
+                }
+                Ok(Order::Wake) | Err(RecvTimeoutError::Timeout) => {
+                    failures = if self.cycle_caught().is_ok() { 0 } else { failures + 1 };
+                }
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    let _ = self.cycle_caught();
+                    return;
+                }
+            }
+            if failures == 0 && Instant::now() >= prune_at && !self.prune_slice() {
+                prune_at = Instant::now() + PRUNE_EVERY;
+            }
+        }
+    }
+
+    /// Puts everything recorded so far into the database.
+    fn cycle(&mut self) -> Result<(), StoreError> {
+        let recording = self.spool.recover();
+        // While the database is away the current file is left to grow to its full size: fewer files.
+        self.empty_closed()?;
+        self.spool.close_current();
+        self.empty_closed()?;
+        recording
+    }
+
+    /// A cycle that leaves its outcome in the status, and whose panic is only a failure.
+    pub(super) fn cycle_caught(&mut self) -> Result<(), StoreError> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.cycle())).unwrap_or_else(|_| {
+            Err(StoreError::Database {
+                action: "take events in",
+                message: "the writer panicked".to_owned(),
+                may_pass: true,
+            })
+        });
+        let problem = match &outcome {
+            // The spool speaks for itself.
+            Ok(()) | Err(StoreError::NotRecording(_)) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(problem) = &problem
+            && self.complaint.is_due()
+        {
+            tracing::error!(error = %problem, "events wait in the spool");
+        }
+        with_lock(&self.status, |status| status.problem = problem);
+        outcome
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+        match &mut self.connection {
+            Some(connection) => Ok(connection),
+            absent => Ok(absent.insert(open_writer(&self.database)?)),
+        }
+    }
+
+    fn empty_closed(&mut self) -> Result<(), StoreError> {
+        while let Some((segment, path)) = self.spool.oldest_closed() {
+            let ingested = ingest_file(self.connection()?, &path)?;
+            if ingested.unreadable > 0 {
+                tracing::warn!(lines = ingested.unreadable, path = %path.display(), "skipped lines that are not events");
+            }
+            with_lock(&self.status, |status| {
+                status.ingested += ingested.new;
+                status.unreadable += ingested.unreadable;
+            });
+            self.spool.remove(segment);
+        }
+        Ok(())
+    }
+
+    fn prune_all(&mut self, now: Timestamp) -> Result<Pruned, StoreError> {
+        let mut pruned = Pruned::default();
+        while self.prune_batch(now, &mut pruned)? {}
+        Ok(pruned)
+    }
+
+    fn prune_batch(&mut self, now: Timestamp, pruned: &mut Pruned) -> Result<bool, StoreError> {
+        let settings = self.settings.clone();
+        prune_batch(self.connection()?, &settings, now, pruned).map_err(StoreError::database("delete what is old"))
+    }
+
+    /// Deletes for a moment. True if there is more.
+    fn prune_slice(&mut self) -> bool {
+        let start = Instant::now();
+        let mut pruned = Pruned::default();
+        while start.elapsed() < PRUNE_SLICE {
+            match self.prune_batch(wall_clock(), &mut pruned) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot delete what is old; trying again in a minute");
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// The usual interval, doubled for each failure in a row.
+fn back_off(interval: Duration, failures: u32) -> Duration {
+    if failures == 0 {
+        return interval;
+    }
+    interval.saturating_mul(1 << failures.min(16)).min(LONGEST_BACK_OFF.max(interval))
+}
+
+fn wall_clock() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::samples::step;
+
+    #[test]
+    fn what_is_old_goes_by_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = HistorySettings::default();
+        let spool = Spool::open(dir.path(), settings.spool_bytes, settings.segment_bytes).unwrap();
+        let mut ingest = Ingest {
+            database: dir.path().join("sprag.db"),
+            connection: None,
+            spool: Arc::new(spool),
+            settings,
+            status: Arc::default(),
+            complaint: Complaint::default(),
+        };
+        let mut fresh = step("fresh", "r", 2);
+        fresh.at = wall_clock();
+        ingest.spool.record(&step("old", "r", 1));
+        ingest.spool.record(&fresh);
+        ingest.cycle_caught().unwrap();
+        assert!(!ingest.prune_slice(), "all done within a slice");
+        let left: String =
+            ingest.connection().unwrap().query_row("SELECT group_concat(id) FROM events", [], |r| r.get(0)).unwrap();
+        assert_eq!(left, "fresh");
+    }
+
+    #[test]
+    fn backs_off_up_to_a_bound() {
+        let interval = Duration::from_millis(500);
+        assert_eq!(back_off(interval, 0), interval);
+        assert_eq!(back_off(interval, 1), Duration::from_secs(1));
+        assert_eq!(back_off(interval, 3), Duration::from_secs(4));
+        assert_eq!(back_off(interval, u32::MAX), LONGEST_BACK_OFF);
+    }
+}

@@ -1,0 +1,200 @@
+//! The two forms of a line in the spool: a whole event, or the money of one.
+//!
+//! The short form is for when there is no room: it keeps what the totals are made of and drops the rest.
+
+use serde::{Deserialize, Serialize};
+use sprag_core::event::{Ending, Event, EventKind, RunRecord};
+use sprag_core::id::AgentName;
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+use sprag_core::usage::Usage;
+use sprag_core::wire::Dialect;
+
+/// What the totals need of an event.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Money {
+    id: String,
+    at: Timestamp,
+    agent: AgentName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<RunRecord>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    ms: u32,
+    ending: Ending,
+    /// Tokens, in the order of the fields of [`Usage`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<([u64; 8], bool)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost: Option<NanoUsd>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    unpriced: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    blocked: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum LineOut<'a> {
+    Event(&'a Event),
+    Money(Money),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LineIn {
+    Event(Box<Event>),
+    Money(Money),
+}
+
+/// Replaces the buffer's content by the whole event and a line end. False if it cannot be written as JSON.
+pub(super) fn write_event(line: &mut Vec<u8>, event: &Event) -> bool {
+    write_line(line, &LineOut::Event(event))
+}
+
+/// Replaces the buffer's content by the event's money and a line end. False if no total depends on it.
+pub(super) fn write_money(line: &mut Vec<u8>, event: &Event) -> bool {
+    if event.run.is_none() && event.cost.is_none() && event.usage.is_none() && !event.unpriced {
+        return false;
+    }
+    write_line(line, &LineOut::Money(Money::of(event)))
+}
+
+/// Reads a line back. An event of the short form has an empty path and provider.
+pub(super) fn read_line(line: &[u8]) -> Option<Event> {
+    match serde_json::from_slice(line).ok()? {
+        LineIn::Event(event) => Some(*event),
+        LineIn::Money(money) => Some(money.into_event()),
+    }
+}
+
+impl Money {
+    fn of(event: &Event) -> Money {
+        Money {
+            id: event.id.clone(),
+            at: event.at,
+            agent: event.agent.clone(),
+            run: event.run.clone(),
+            ms: event.total_ms,
+            ending: event.ending,
+            usage: event.usage.map(|u| {
+                let counts = [
+                    u.input,
+                    u.cache_read,
+                    u.cache_write,
+                    u.cache_write_1h,
+                    u.output,
+                    u.reasoning,
+                    u.audio_input,
+                    u.audio_output,
+                ];
+                (counts, u.estimated)
+            }),
+            cost: event.cost,
+            unpriced: event.unpriced,
+            blocked: event.blocked,
+        }
+    }
+
+    fn into_event(self) -> Event {
+        Event {
+            id: self.id,
+            at: self.at,
+            kind: if self.usage.is_some() { EventKind::LlmCall } else { EventKind::Request },
+            agent: self.agent,
+            run: self.run,
+            provider: String::new(),
+            dialect: Dialect::Opaque,
+            path: String::new(),
+            model: None,
+            stream: false,
+            status: 0,
+            ending: self.ending,
+            total_ms: self.ms,
+            first_byte_ms: None,
+            overhead_us: 0,
+            usage: self.usage.map(|(counts, estimated)| {
+                let [input, cache_read, cache_write, cache_write_1h, output, reasoning, audio_input, audio_output] =
+                    counts;
+                Usage {
+                    input,
+                    cache_read,
+                    cache_write,
+                    cache_write_1h,
+                    output,
+                    reasoning,
+                    audio_input,
+                    audio_output,
+                    estimated,
+                }
+            }),
+            cost: self.cost,
+            unpriced: self.unpriced,
+            finish: None,
+            tools: Vec::new(),
+            blocked: self.blocked,
+            block_reason: None,
+            error: None,
+        }
+    }
+}
+
+fn write_line(line: &mut Vec<u8>, content: &LineOut<'_>) -> bool {
+    line.clear();
+    let written = serde_json::to_writer(&mut *line, content).is_ok();
+    line.push(b'\n');
+    written
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::samples::{request, step};
+
+    #[test]
+    fn a_whole_event_comes_back_as_it_was() {
+        let mut line = Vec::new();
+        let event = step("1", "r", 1);
+        assert!(write_event(&mut line, &event));
+        assert_eq!(line.iter().filter(|&&b| b == b'\n').count(), 1);
+        assert_eq!(read_line(&line), Some(event));
+    }
+
+    #[test]
+    fn the_short_form_keeps_what_totals_need() {
+        let mut line = Vec::new();
+        let event = step("1", "r", 1);
+        assert!(write_event(&mut line, &event));
+        let whole = line.len();
+        assert!(write_money(&mut line, &event));
+        assert!(line.len() * 2 < whole, "{} of {whole}", line.len());
+        let back = read_line(&line).unwrap();
+        assert_eq!(
+            (back.id, back.at, back.agent, back.run, back.usage, back.cost, back.total_ms),
+            (event.id, event.at, event.agent, event.run, event.usage, event.cost, event.total_ms)
+        );
+        assert_eq!(back.path, "");
+    }
+
+    #[test]
+    fn an_event_without_run_and_money_has_no_short_form() {
+        let mut line = Vec::new();
+        assert!(!write_money(&mut line, &request("1")));
+        assert!(write_money(&mut line, &Event { unpriced: true, ..request("1") }));
+    }
+
+    #[test]
+    fn half_a_line_is_nothing() {
+        let mut line = Vec::new();
+        assert!(write_event(&mut line, &step("1", "r", 1)));
+        assert_eq!(read_line(&line[..line.len() / 2]), None);
+        assert_eq!(read_line(b"\n"), None);
+    }
+}

@@ -1,0 +1,201 @@
+//! Every event, and the totals of runs, agents and money.
+//!
+//! [`History::record`] puts an event on disk before it returns (`spool`); a thread of its own moves events into the
+//! database in batches (`ingest`), where they are counted exactly once; readers never wait for either (`query`).
+//! Nothing here decides anything, and nothing here holds a prompt, an answer or a key.
+
+mod complaint;
+mod embedded;
+mod ingest;
+mod line;
+mod query;
+mod retention;
+mod rows;
+#[cfg(test)]
+mod samples;
+mod segment;
+mod spool;
+mod sqlite;
+mod tally;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::event::Event;
+use sprag_core::id::AgentName;
+use sprag_core::limits::{SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
+use sprag_core::time::Timestamp;
+
+use crate::data_dir::DataDir;
+use crate::error::StoreError;
+use crate::run_key::RunKey;
+use crate::state::RunTotals;
+
+pub use embedded::EmbeddedHistory;
+pub use ingest::IngestStatus;
+pub use query::{AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, Totals};
+pub use retention::Pruned;
+pub use spool::{Recorded, SpoolStatus};
+
+/// Where events are kept.
+pub enum History {
+    /// In one SQLite file of the data directory.
+    Sqlite(EmbeddedHistory),
+}
+
+/// How events are kept.
+#[derive(Clone, Debug)]
+pub struct HistorySettings {
+    /// How often recorded events are moved into the database.
+    pub flush_interval: Duration,
+    /// Bytes of events that may wait on disk; beyond it only money is recorded.
+    pub spool_bytes: u64,
+    /// Size of one file of the spool, and so of one transaction.
+    pub segment_bytes: u64,
+    /// Days that events are kept.
+    pub retention_days: u32,
+    /// Days that a run is kept after its last activity.
+    pub run_retention_days: u32,
+    /// Days that sums of money are kept.
+    pub spend_retention_days: u32,
+    /// Size of the database above which the oldest events go, whatever their age.
+    pub max_db_bytes: Option<u64>,
+}
+
+/// How recording goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryStatus {
+    /// The way to the disk.
+    pub spool: SpoolStatus,
+    /// The way into the database.
+    pub ingest: IngestStatus,
+}
+
+impl Default for HistorySettings {
+    fn default() -> HistorySettings {
+        HistorySettings {
+            flush_interval: Duration::from_millis(500),
+            spool_bytes: SPOOL_BYTES,
+            segment_bytes: SPOOL_SEGMENT_BYTES,
+            retention_days: 30,
+            run_retention_days: 90,
+            spend_retention_days: 400,
+            max_db_bytes: None,
+        }
+    }
+}
+
+impl History {
+    /// Opens the embedded history, after moving what an earlier process left in the spool into the database.
+    ///
+    /// # Errors
+    /// When the directory or the database cannot be used, or the database comes from a newer version.
+    pub fn open_embedded(dir: Arc<DataDir>, settings: HistorySettings) -> Result<History, StoreError> {
+        EmbeddedHistory::open(dir, settings).map(History::Sqlite)
+    }
+
+    /// Records an event. When it returns [`Recorded::Whole`], the event survives the end of the process.
+    pub fn record(&self, event: &Event) -> Recorded {
+        match self {
+            History::Sqlite(history) => history.record(event),
+        }
+    }
+
+    /// Waits until everything recorded so far can be read.
+    ///
+    /// # Errors
+    /// When it cannot be put into the database now; it is kept, and tried again later.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        match self {
+            History::Sqlite(history) => history.flush(),
+        }
+    }
+
+    /// Deletes everything that is too old at `now`. Happens by itself too, in small pieces.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
+        match self {
+            History::Sqlite(history) => history.prune(now),
+        }
+    }
+
+    /// How recording goes.
+    #[must_use]
+    pub fn status(&self) -> HistoryStatus {
+        match self {
+            History::Sqlite(history) => history.status(),
+        }
+    }
+
+    /// Events, newest first unless the filter says otherwise. Pages stay stable while events are added.
+    ///
+    /// # Errors
+    /// When the cursor is not one of this listing, or the database cannot be read.
+    pub fn events(&self, filter: &EventFilter, cursor: Option<&str>, limit: u32) -> Result<Page<Event>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().events(filter, cursor, limit),
+        }
+    }
+
+    /// Runs, the most recently active first. A run that becomes active during paging moves to the front.
+    ///
+    /// # Errors
+    /// When the cursor is not one of this listing, or the database cannot be read.
+    pub fn runs(&self, filter: &RunFilter, cursor: Option<&str>, limit: u32) -> Result<Page<RunRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().runs(filter, cursor, limit),
+        }
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn run(&self, key: &RunKey) -> Result<Option<RunRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().run(key),
+        }
+    }
+
+    /// The runs that are directly a part of one, oldest first, at most a page of them.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn children(&self, key: &RunKey) -> Result<Vec<RunRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().children(key),
+        }
+    }
+
+    /// What run state starts from when a run comes back after it was forgotten.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn run_totals(&self, key: &RunKey) -> Result<Option<RunTotals>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().run_totals(key),
+        }
+    }
+
+    /// Sums of everything since the quarter of an hour in which `since` lies, of one agent or of all.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn totals(&self, since: Timestamp, agent: Option<&AgentName>) -> Result<Totals, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().totals(since, agent),
+        }
+    }
+
+    /// The agents on record, the latest seen first, at most a page of them.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn agents(&self) -> Result<Vec<AgentRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().agents(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a listing is narrowed to, and where a page of it begins.
+
+use std::fmt;
+
+use rusqlite::types::Value;
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::time::Timestamp;
+
+use super::RunStatus;
+use crate::error::StoreError;
+use crate::history::rows::word;
+use crate::run_key::RunKey;
+
+/// Which events are listed. The default lists all, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct EventFilter {
+    /// Of this agent.
+    pub agent: Option<AgentName>,
+    /// Of this run.
+    pub run: Option<RunKey>,
+    /// With this model.
+    pub model: Option<String>,
+    /// Only refused ones, or only others.
+    pub blocked: Option<bool>,
+    /// Arrived at this time or later.
+    pub since: Option<Timestamp>,
+    /// Arrived before this time.
+    pub until: Option<Timestamp>,
+    /// In the order in which they arrived, as the steps of a run are read.
+    pub is_oldest_first: bool,
+}
+
+/// Which runs are listed, always the most recently active first. The default lists all.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Of this agent.
+    pub agent: Option<AgentName>,
+    /// Of this id; ids belong to their agents, so there may be several.
+    pub id: Option<RunId>,
+    /// In this state.
+    pub status: Option<RunStatus>,
+    /// Last active at this time or later.
+    pub since: Option<Timestamp>,
+    /// Last active before this time.
+    pub until: Option<Timestamp>,
+}
+
+/// The place of a row in a listing: its time, and its number among rows of the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    pub(super) at: i64,
+    pub(super) seq: i64,
+}
+
+/// A `WHERE` clause in the making.
+#[derive(Default)]
+pub(super) struct Conditions {
+    clauses: Vec<&'static str>,
+    pub(super) values: Vec<Value>,
+}
+
+impl EventFilter {
+    pub(super) fn conditions(&self) -> Conditions {
+        let mut conditions = Conditions::default();
+        conditions.and_maybe("agent = ?", self.agent.as_ref().map(|agent| agent.as_str().to_owned()));
+        if let Some(run) = &self.run {
+            conditions.and("agent = ?", run.agent.as_str().to_owned());
+            conditions.and("run_id = ?", run.id.as_str().to_owned());
+        }
+        conditions.and_maybe("model = ?", self.model.clone());
+        match self.blocked {
+            // Written out, so that the index of refused events applies.
+            Some(true) => conditions.clauses.push("blocked = 1"),
+            Some(false) => conditions.clauses.push("blocked = 0"),
+            None => {}
+        }
+        conditions.and_maybe("at >= ?", self.since.map(|time| time.0));
+        conditions.and_maybe("at < ?", self.until.map(|time| time.0));
+        conditions
+    }
+}
+
+impl RunFilter {
+    pub(super) fn conditions(&self) -> Conditions {
+        let mut conditions = Conditions::default();
+        conditions.and_maybe("agent = ?", self.agent.as_ref().map(|agent| agent.as_str().to_owned()));
+        conditions.and_maybe("run_id = ?", self.id.as_ref().map(|id| id.as_str().to_owned()));
+        conditions.and_maybe("status = ?", self.status.as_ref().map(word));
+        conditions.and_maybe("last_at >= ?", self.since.map(|time| time.0));
+        conditions.and_maybe("last_at < ?", self.until.map(|time| time.0));
+        conditions
+    }
+}
+
+impl Conditions {
+    pub(super) fn and(&mut self, clause: &'static str, value: impl Into<Value>) {
+        self.clauses.push(clause);
+        self.values.push(value.into());
+    }
+
+    pub(super) fn and_maybe(&mut self, clause: &'static str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.and(clause, value);
+        }
+    }
+
+    /// Narrows a listing to what comes after the cursor; the clause compares a time and a row number.
+    pub(super) fn beyond(&mut self, clause: &'static str, cursor: Cursor) {
+        self.clauses.push(clause);
+        self.values.extend([Value::from(cursor.at), Value::from(cursor.seq)]);
+    }
+
+    pub(super) fn sql(&self) -> String {
+        if self.clauses.is_empty() { String::new() } else { format!("WHERE {}", self.clauses.join(" AND ")) }
+    }
+}
+
+impl Cursor {
+    pub(super) fn parse(text: &str) -> Result<Cursor, StoreError> {
+        let parts = text.split_once('.').and_then(|(at, seq)| Some((at.parse().ok()?, seq.parse().ok()?)));
+        let (at, seq) = parts.ok_or_else(|| StoreError::BadCursor(text.chars().take(64).collect()))?;
+        Ok(Cursor { at, seq })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at, self.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_it_was() {
+        for cursor in [Cursor { at: 0, seq: 1 }, Cursor { at: -5, seq: i64::MAX }] {
+            assert_eq!(Cursor::parse(&cursor.to_string()).unwrap(), cursor);
+        }
+        for bad in ["", ".", "1", "1.", "a.b", "1.2.3"] {
+            assert!(Cursor::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

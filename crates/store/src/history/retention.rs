@@ -1,0 +1,79 @@
+//! Deleting what has grown old or too large, in batches small enough that ingestion hardly waits.
+
+use rusqlite::Connection;
+use sprag_core::time::Timestamp;
+
+use super::HistorySettings;
+use super::tally::SLOT_MS;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// Rows deleted by one statement.
+const BATCH_ROWS: i64 = 500;
+/// Pages given back to the file system by one statement.
+const BATCH_PAGES: i64 = 1000;
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Events deleted.
+    pub events: u64,
+    /// Runs deleted.
+    pub runs: u64,
+}
+
+/// Deletes one batch. False when there was nothing left to do.
+pub(super) fn prune_batch(
+    connection: &Connection,
+    settings: &HistorySettings,
+    now: Timestamp,
+    pruned: &mut Pruned,
+) -> rusqlite::Result<bool> {
+    let before = |days: u32| now.0.saturating_sub(i64::from(days) * DAY_MS);
+    let events = delete(connection, OLD_EVENTS, before(settings.retention_days))?;
+    let runs = delete(connection, OLD_RUNS, before(settings.run_retention_days))?;
+    let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
+    let agents = delete(connection, OLD_AGENTS, before(settings.spend_retention_days))?;
+    let (large_events, large_runs) = match settings.max_db_bytes {
+        Some(max_bytes) if used_bytes(connection)? > max_bytes => {
+            let events = delete(connection, OLD_EVENTS, i64::MAX)?;
+            // Runs go only when no event is left to go before them.
+            let runs = if events == 0 { delete(connection, OLD_RUNS, i64::MAX)? } else { 0 };
+            (events, runs)
+        }
+        _ => (0, 0),
+    };
+    pruned.events += events + large_events;
+    pruned.runs += runs + large_runs;
+    let is_deleted = events + runs + spend + agents + large_events + large_runs > 0;
+    Ok(give_back(connection)? || is_deleted)
+}
+
+/// Bytes of the file that hold something.
+fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pages = number("page_count")? - number("freelist_count")?;
+    Ok(u64::try_from(pages * number("page_size")?).unwrap_or(0))
+}
+
+fn delete(connection: &Connection, statement: &str, before: i64) -> rusqlite::Result<u64> {
+    Ok(connection.prepare_cached(statement)?.execute((before, BATCH_ROWS))? as u64)
+}
+
+/// Returns free pages to the file system. A tenth of the file stays for new rows.
+fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let free = number("freelist_count")?;
+    if free <= number("page_count")? / 10 {
+        return Ok(false);
+    }
+    connection.execute_batch(&format!("PRAGMA incremental_vacuum({BATCH_PAGES})"))?;
+    Ok(number("freelist_count")? < free)
+}
+
+const OLD_EVENTS: &str = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < ?1 ORDER BY at LIMIT ?2)";
+const OLD_RUNS: &str =
+    "DELETE FROM runs WHERE seq IN (SELECT seq FROM runs WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";
+const OLD_SPEND: &str =
+    "DELETE FROM spend WHERE (slot, agent) IN (SELECT slot, agent FROM spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
+const OLD_AGENTS: &str = "DELETE FROM agent_totals WHERE agent IN
+    (SELECT agent FROM agent_totals WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";

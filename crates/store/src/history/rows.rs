@@ -1,0 +1,167 @@
+//! An event as a row of the database, and back.
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, Row, params};
+use serde::Serialize;
+use serde::de::value::Error as WordError;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use sprag_core::event::{Event, RunRecord};
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+use sprag_core::usage::Usage;
+
+/// The columns that [`read`] takes, in its order.
+pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, \
+    model, stream, status, ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, \
+    cache_write_1h, output, reasoning, audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, \
+    blocked, block_reason, error";
+
+const INSERT: &str = "
+INSERT INTO events (id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, model, stream, status,
+    ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, cache_write_1h, output, reasoning,
+    audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
+    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34)
+ON CONFLICT (id) DO NOTHING";
+
+/// Inserts an event. False if its id is known already.
+pub(super) fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
+    let run = event.run.as_ref();
+    let usage = event.usage.as_ref();
+    let tokens = |part: fn(&Usage) -> u64| usage.map(|usage| clamp(part(usage)));
+    let tools = (!event.tools.is_empty()).then(|| serde_json::to_string(&event.tools).unwrap_or_default());
+    let inserted = connection.prepare_cached(INSERT)?.execute(params![
+        event.id,
+        event.at.0,
+        word(&event.kind),
+        event.agent.as_str(),
+        run.map(|run| run.id.as_str()),
+        run.map(|run| run.step),
+        run.and_then(|run| run.parent.as_ref()).map(RunId::as_str),
+        run.map(|run| word(&run.origin)),
+        event.provider,
+        word(&event.dialect),
+        event.path,
+        event.model,
+        event.stream,
+        event.status,
+        word(&event.ending),
+        event.total_ms,
+        event.first_byte_ms,
+        event.overhead_us,
+        tokens(|u| u.input),
+        tokens(|u| u.cache_read),
+        tokens(|u| u.cache_write),
+        tokens(|u| u.cache_write_1h),
+        tokens(|u| u.output),
+        tokens(|u| u.reasoning),
+        tokens(|u| u.audio_input),
+        tokens(|u| u.audio_output),
+        usage.map(|usage| usage.estimated),
+        event.cost.map(|cost| cost.0),
+        event.unpriced,
+        event.finish,
+        tools,
+        event.blocked,
+        event.block_reason,
+        event.error,
+    ])?;
+    Ok(inserted == 1)
+}
+
+/// Reads [`COLUMNS`]: the row's number and the event.
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
+    let run = match row.get_ref(5)?.as_str_or_null()? {
+        None => None,
+        Some(_) => Some(RunRecord {
+            id: run_id(row, 5)?,
+            step: row.get(6)?,
+            parent: optional_run_id(row, 7)?,
+            origin: from_word(row, 8)?,
+        }),
+    };
+    let tools: Option<String> = row.get(31)?;
+    let event = Event {
+        id: row.get(1)?,
+        at: Timestamp(row.get(2)?),
+        kind: from_word(row, 3)?,
+        agent: agent_name(row, 4)?,
+        run,
+        provider: row.get(9)?,
+        dialect: from_word(row, 10)?,
+        path: row.get(11)?,
+        model: row.get(12)?,
+        stream: row.get(13)?,
+        status: row.get(14)?,
+        ending: from_word(row, 15)?,
+        total_ms: row.get(16)?,
+        first_byte_ms: row.get(17)?,
+        overhead_us: row.get(18)?,
+        usage: read_usage(row)?,
+        cost: row.get::<_, Option<i64>>(28)?.map(NanoUsd),
+        unpriced: row.get(29)?,
+        finish: row.get(30)?,
+        tools: tools.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        blocked: row.get(32)?,
+        block_reason: row.get(33)?,
+        error: row.get(34)?,
+    };
+    Ok((row.get(0)?, event))
+}
+
+/// The word that an enum's value is written as.
+pub(super) fn word(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(value).unwrap_or_default();
+    text.retain(|c| c != '"');
+    text
+}
+
+/// The enum's value that a column's word stands for.
+pub(super) fn from_word<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
+    let text = row.get_ref(index)?.as_str()?;
+    let value: Result<T, WordError> = T::deserialize(text.into_deserializer());
+    value.map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+}
+
+pub(super) fn agent_name(row: &Row<'_>, index: usize) -> rusqlite::Result<AgentName> {
+    AgentName::parse(row.get_ref(index)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+}
+
+pub(super) fn run_id(row: &Row<'_>, index: usize) -> rusqlite::Result<RunId> {
+    RunId::parse(row.get_ref(index)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+}
+
+pub(super) fn optional_run_id(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<RunId>> {
+    match row.get_ref(index)?.as_str_or_null()? {
+        None => Ok(None),
+        Some(_) => run_id(row, index).map(Some),
+    }
+}
+
+/// A count as SQLite stores it; what a provider claims beyond that is cut off.
+pub(super) fn clamp(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count as it was stored.
+pub(super) fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(index)?).unwrap_or(0))
+}
+
+fn read_usage(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
+    let Some(estimated) = row.get::<_, Option<bool>>(27)? else { return Ok(None) };
+    Ok(Some(Usage {
+        input: count(row, 19)?,
+        cache_read: count(row, 20)?,
+        cache_write: count(row, 21)?,
+        cache_write_1h: count(row, 22)?,
+        output: count(row, 23)?,
+        reasoning: count(row, 24)?,
+        audio_input: count(row, 25)?,
+        audio_output: count(row, 26)?,
+        estimated,
+    }))
+}

@@ -1,0 +1,265 @@
+//! Events on their way to the database, in append-only files.
+//!
+//! An event is written with one `write` before the caller goes on, so it survives the end of the process by any
+//! means; it does not wait for the disk. When there is no room, money goes first: detail is dropped and counted, and
+//! while nothing can be written at all, money is held in memory until it can. Losing power may lose the last seconds.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use sprag_core::event::Event;
+use sprag_core::limits::{EVENT_LINE_BYTES, SPOOL_HELD_BYTES};
+
+use super::complaint::Complaint;
+use super::line::{write_event, write_money};
+use super::segment::{self, Segment};
+use crate::data_dir::{create_private_dir, private_file};
+use crate::error::StoreError;
+use crate::shards::with_lock;
+
+/// What became of a recorded event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Written, and safe from the end of the process.
+    Whole,
+    /// Only its money was written: the spool is full, or the event too long.
+    MoneyOnly,
+    /// Its money is held in memory until the disk takes it.
+    Held,
+    /// Nothing of it was kept. No total depended on it.
+    Dropped,
+    /// Nothing of it was kept, money included: the disk fails and the memory set aside for that is full.
+    Lost,
+}
+
+/// What has been recorded since the start, and what stands in its way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpoolStatus {
+    /// Why recording has stopped; absent while it works.
+    pub problem: Option<String>,
+    /// Bytes waiting for the database.
+    pub bytes: u64,
+    /// Bytes of money held in memory.
+    pub held_bytes: usize,
+    /// Events written whole.
+    pub whole: u64,
+    /// Events of which only the money was kept, held ones included.
+    pub money_only: u64,
+    /// Events dropped on which no total depends.
+    pub dropped: u64,
+    /// Events lost with their money.
+    pub lost: u64,
+}
+
+/// The writing end, shared by all requests, and the closed files for the one thread that empties them.
+pub(super) struct Spool {
+    dir: PathBuf,
+    max_bytes: u64,
+    writer: Mutex<Writer>,
+}
+
+struct Writer {
+    segment_bytes: u64,
+    /// The number of the file being written, or to be opened by the next write.
+    number: u64,
+    file: Option<File>,
+    /// Bytes of whole lines in `file`.
+    bytes: u64,
+    closed: VecDeque<Segment>,
+    closed_bytes: u64,
+    /// Whole lines that could not be written.
+    held: Vec<u8>,
+    problem: Option<String>,
+    complaint: Complaint,
+    status: SpoolStatus,
+}
+
+thread_local! {
+    static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Spool {
+    /// Opens the directory; what an earlier process left in it counts as closed.
+    pub(super) fn open(dir: &Path, max_bytes: u64, segment_bytes: u64) -> Result<Spool, StoreError> {
+        create_private_dir(dir)?;
+        let closed = VecDeque::from(segment::list(dir)?);
+        let writer = Writer {
+            segment_bytes,
+            number: closed.back().map_or(1, |last| last.number + 1),
+            file: None,
+            bytes: 0,
+            closed_bytes: closed.iter().map(|segment| segment.bytes).sum(),
+            closed,
+            held: Vec::new(),
+            problem: None,
+            complaint: Complaint::default(),
+            status: SpoolStatus::default(),
+        };
+        Ok(Spool { dir: dir.to_owned(), max_bytes, writer: Mutex::new(writer) })
+    }
+
+    /// Writes an event down. The second value says that a file was closed and can be emptied.
+    pub(super) fn record(&self, event: &Event) -> (Recorded, bool) {
+        LINE.with_borrow_mut(|line| {
+            let is_written = write_event(line, event) && line.len() <= EVENT_LINE_BYTES + 1;
+            let outcome = with_lock(&self.writer, |writer| {
+                let closed_before = writer.closed.len();
+                let has_room = is_written && writer.total_bytes() + line.len() as u64 <= self.max_bytes;
+                let recorded = writer.record(&self.dir, event, line, has_room);
+                writer.status.count(recorded);
+                (recorded, writer.closed.len() > closed_before)
+            });
+            line.shrink_to(EVENT_LINE_BYTES);
+            outcome
+        })
+    }
+
+    /// Tries to write again after a failure.
+    pub(super) fn recover(&self) -> Result<(), StoreError> {
+        with_lock(&self.writer, |writer| writer.recover(&self.dir).map_err(StoreError::NotRecording))
+    }
+
+    /// Closes the file being written, so that all recorded so far can be emptied.
+    pub(super) fn close_current(&self) {
+        with_lock(&self.writer, |writer| {
+            if writer.bytes > 0 {
+                writer.close_current();
+            }
+        });
+    }
+
+    /// The oldest closed file.
+    pub(super) fn oldest_closed(&self) -> Option<(Segment, PathBuf)> {
+        let segment = with_lock(&self.writer, |writer| writer.closed.front().copied())?;
+        Some((segment, segment::path_of(&self.dir, segment.number)))
+    }
+
+    /// Deletes a closed file whose events are in the database.
+    pub(super) fn remove(&self, segment: Segment) {
+        let path = segment::path_of(&self.dir, segment.number);
+        if let Err(error) = fs::remove_file(&path) {
+            // Harmless but for the space: the next start reads it again and finds every event known.
+            tracing::warn!(path = %path.display(), %error, "cannot delete a file of the spool");
+        }
+        with_lock(&self.writer, |writer| {
+            writer.closed.retain(|other| other.number != segment.number);
+            writer.closed_bytes = writer.closed.iter().map(|other| other.bytes).sum();
+        });
+    }
+
+    pub(super) fn status(&self) -> SpoolStatus {
+        with_lock(&self.writer, |writer| SpoolStatus {
+            problem: writer.problem.clone(),
+            bytes: writer.total_bytes(),
+            held_bytes: writer.held.len(),
+            ..writer.status.clone()
+        })
+    }
+}
+
+impl Writer {
+    fn record(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool) -> Recorded {
+        if self.problem.is_none() && has_room {
+            match self.append(dir, line) {
+                Ok(()) => return Recorded::Whole,
+                Err(error) => self.fail(&error),
+            }
+        }
+        if !write_money(line, event) {
+            return Recorded::Dropped;
+        }
+        if self.problem.is_none() {
+            match self.append(dir, line) {
+                Ok(()) => return Recorded::MoneyOnly,
+                Err(error) => self.fail(&error),
+            }
+        }
+        if self.held.len() + line.len() > SPOOL_HELD_BYTES {
+            return Recorded::Lost;
+        }
+        self.held.extend_from_slice(line);
+        Recorded::Held
+    }
+
+    /// Writes whole lines, all of them or none.
+    fn append(&mut self, dir: &Path, lines: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            empty => {
+                let path = segment::path_of(dir, self.number);
+                empty.insert(private_file().append(true).create_new(true).open(path)?)
+            }
+        };
+        if let Err(error) = file.write_all(lines) {
+            // Half a line must not stand before the next one. If it cannot be cut off, it stays the last of its file.
+            if file.set_len(self.bytes).is_err() {
+                self.close_current();
+            }
+            return Err(error);
+        }
+        self.bytes += lines.len() as u64;
+        if self.bytes >= self.segment_bytes {
+            self.close_current();
+        }
+        Ok(())
+    }
+
+    fn close_current(&mut self) {
+        if self.file.take().is_some() {
+            self.closed.push_back(Segment { number: self.number, bytes: self.bytes });
+            self.closed_bytes += self.bytes;
+            self.number += 1;
+            self.bytes = 0;
+        }
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        if self.complaint.is_due() {
+            tracing::error!(%error, "recording has stopped; requests go on, and their money is held in memory");
+        }
+        self.problem = Some(error.to_string());
+    }
+
+    fn recover(&mut self, dir: &Path) -> Result<(), String> {
+        if self.problem.is_none() {
+            return Ok(());
+        }
+        // An empty line means nothing to the reader and shows whether the disk takes anything.
+        let held = std::mem::take(&mut self.held);
+        let probe: &[u8] = if held.is_empty() { b"\n" } else { &held };
+        match self.append(dir, probe) {
+            Ok(()) => {
+                self.problem = None;
+                tracing::info!(held_bytes = held.len(), "recording again");
+                Ok(())
+            }
+            Err(error) => {
+                self.held = held;
+                self.fail(&error);
+                Err(error.to_string())
+            }
+        }
+    }
+
+    fn total_bytes(&self) -> u64 {
+        self.closed_bytes + self.bytes
+    }
+}
+
+impl SpoolStatus {
+    fn count(&mut self, recorded: Recorded) {
+        match recorded {
+            Recorded::Whole => self.whole += 1,
+            Recorded::MoneyOnly | Recorded::Held => self.money_only += 1,
+            Recorded::Dropped => self.dropped += 1,
+            Recorded::Lost => self.lost += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+use sprag_core::limits::SPOOL_SEGMENT_BYTES;
+
+use super::*;
+use crate::history::line::read_line;
+use crate::history::samples::{request, step};
+
+fn ids_in(spool: &Spool) -> Vec<String> {
+    let mut ids = Vec::new();
+    for segment in segment::list(&spool.dir).unwrap() {
+        let path = segment::path_of(&spool.dir, segment.number);
+        segment::for_each_line(&path, |line| ids.extend(read_line(line).map(|event| event.id))).unwrap();
+    }
+    ids
+}
+
+#[test]
+fn an_event_is_in_the_file_when_record_returns() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    assert_eq!(spool.record(&step("a", "r", 1)), (Recorded::Whole, false));
+    assert_eq!(ids_in(&spool), ["a"]);
+}
+
+#[test]
+fn a_file_is_closed_at_its_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, 1000).unwrap();
+    let mut closed = 0;
+    for n in 0..10 {
+        closed += usize::from(spool.record(&step(&format!("e{n}"), "r", n)).1);
+    }
+    let files = segment::list(dir.path()).unwrap();
+    assert!(closed >= 4, "{files:?}");
+    assert!(files.iter().all(|file| file.bytes < 2000), "{files:?}");
+    assert_eq!(ids_in(&spool).len(), 10);
+    assert_eq!(spool.status().bytes, files.iter().map(|file| file.bytes).sum::<u64>());
+}
+
+#[test]
+fn a_full_spool_keeps_money_and_drops_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut line = Vec::new();
+    assert!(write_event(&mut line, &step("a", "r", 1)));
+    let spool = Spool::open(dir.path(), line.len() as u64, SPOOL_SEGMENT_BYTES).unwrap();
+    assert_eq!(spool.record(&step("a", "r", 1)).0, Recorded::Whole, "at the bound");
+    assert_eq!(spool.record(&step("b", "r", 2)).0, Recorded::MoneyOnly, "past it");
+    assert_eq!(spool.record(&request("c")).0, Recorded::Dropped);
+    assert_eq!(ids_in(&spool), ["a", "b"]);
+    let status = spool.status();
+    assert_eq!((status.whole, status.money_only, status.dropped, status.lost), (1, 1, 1, 0));
+
+    spool.close_current();
+    let (closed, _) = spool.oldest_closed().unwrap();
+    spool.remove(closed);
+    assert_eq!(spool.record(&step("d", "r", 3)).0, Recorded::Whole, "room again");
+}
+
+#[test]
+fn an_event_past_the_bound_of_a_line_leaves_its_money() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    let mut line = Vec::new();
+    let mut event = step("a", "r", 1);
+    event.error = Some(String::from("x"));
+    assert!(write_event(&mut line, &event));
+    event.error = Some("x".repeat(EVENT_LINE_BYTES + 1 - line.len() + 1));
+    assert_eq!(spool.record(&event).0, Recorded::Whole, "at the bound");
+    let longer = Event { id: "b".into(), error: event.error.map(|text| text + "x"), ..step("b", "r", 2) };
+    assert_eq!(spool.record(&longer).0, Recorded::MoneyOnly, "past it");
+    assert_eq!(ids_in(&spool), ["a", "b"]);
+}
+
+#[test]
+fn money_is_held_up_to_its_bound_while_nothing_can_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(&dir.path().join("spool"), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    fs::remove_dir(dir.path().join("spool")).unwrap();
+
+    assert_eq!(spool.record(&step("first", "r", 1)).0, Recorded::Held);
+    assert!(spool.status().problem.is_some());
+    assert!(spool.recover().is_err());
+    let mut held = 1;
+    while spool.record(&step(&format!("{held:08}"), "r", 1)).0 == Recorded::Held {
+        held += 1;
+        assert!(held < SPOOL_HELD_BYTES as u64 / 100, "no bound");
+    }
+    let status = spool.status();
+    assert!(status.held_bytes <= SPOOL_HELD_BYTES && status.held_bytes > SPOOL_HELD_BYTES - 300);
+    assert_eq!((status.whole, status.money_only, status.lost), (0, held, 1));
+
+    fs::create_dir(dir.path().join("spool")).unwrap();
+    spool.recover().unwrap();
+    assert_eq!(spool.record(&step("last", "r", 1)).0, Recorded::Whole);
+    let ids = ids_in(&spool);
+    assert_eq!(ids.len() as u64, held + 1);
+    assert_eq!((ids[0].as_str(), ids[ids.len() - 1].as_str()), ("first", "last"));
+    assert_eq!(spool.status().held_bytes, 0);
+}
+
+#[test]
+fn numbers_go_on_after_what_was_left_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    spool.record(&step("a", "r", 1));
+    drop(spool);
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    assert!(spool.status().bytes > 0);
+    spool.record(&step("b", "r", 2));
+    assert_eq!(ids_in(&spool), ["a", "b"]);
+    assert_eq!(spool.oldest_closed().unwrap().0.number, 1);
+}

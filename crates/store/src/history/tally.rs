@@ -1,0 +1,235 @@
+//! Sums over the events of one batch, so that a batch costs one update per run, agent and slot of time.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Transaction, params};
+use sprag_core::event::{Ending, Event, RunRecord};
+use sprag_core::id::{AgentName, RunId};
+
+use super::rows::{clamp, word};
+
+/// Length of a slot of the `spend` table.
+pub(super) const SLOT_MS: i64 = 15 * 60 * 1000;
+
+/// What a batch adds to the totals. Ordered, so that the same events always make the same rows.
+#[derive(Default)]
+pub(super) struct Tally {
+    runs: BTreeMap<(AgentName, RunId), RunSums>,
+    agents: BTreeMap<AgentName, Sums>,
+    slots: BTreeMap<(i64, AgentName), Sums>,
+}
+
+/// The counters that runs, agents and slots have in common.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    steps: i64,
+    input: i64,
+    cached: i64,
+    output: i64,
+    cost_nano: i64,
+    unpriced: i64,
+    estimated: i64,
+    blocked: i64,
+    errors: i64,
+    first_at: i64,
+    last_at: i64,
+}
+
+struct RunSums {
+    sums: Sums,
+    record: RunRecord,
+    provider: String,
+    model: Option<String>,
+    /// When the call that `provider` and `model` come from arrived.
+    latest_at: i64,
+}
+
+impl Tally {
+    /// Adds an event that was not known before.
+    pub(super) fn add(&mut self, event: &Event) {
+        let sums = Sums::of(event);
+        self.agents.entry(event.agent.clone()).or_default().add(&sums);
+        let slot = event.at.0.div_euclid(SLOT_MS);
+        self.slots.entry((slot, event.agent.clone())).or_default().add(&sums);
+        let Some(record) = &event.run else { return };
+        let run = self.runs.entry((event.agent.clone(), record.id.clone())).or_insert_with(|| RunSums {
+            sums: Sums::default(),
+            record: record.clone(),
+            provider: String::new(),
+            model: None,
+            latest_at: i64::MIN,
+        });
+        run.sums.add(&sums);
+        if event.at.0 >= run.latest_at {
+            run.latest_at = event.at.0;
+            if !event.provider.is_empty() {
+                run.provider.clone_from(&event.provider);
+            }
+            run.model = event.model.clone().or_else(|| run.model.take());
+        }
+        if run.record.parent.is_none() {
+            run.record.parent.clone_from(&record.parent);
+        }
+    }
+
+    /// Writes the sums into the totals.
+    pub(super) fn apply(self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut new_runs: BTreeMap<AgentName, i64> = BTreeMap::new();
+        let mut upsert = transaction.prepare_cached(UPSERT_RUN)?;
+        for ((agent, id), run) in &self.runs {
+            let s = &run.sums;
+            let steps: i64 = upsert.query_row(
+                params![
+                    agent.as_str(),
+                    id.as_str(),
+                    run.record.parent.as_ref().map(RunId::as_str),
+                    word(&run.record.origin),
+                    run.provider,
+                    run.model,
+                    s.steps,
+                    s.input,
+                    s.cached,
+                    s.output,
+                    s.cost_nano,
+                    s.unpriced,
+                    s.estimated,
+                    s.blocked,
+                    s.errors,
+                    s.first_at,
+                    s.last_at
+                ],
+                |row| row.get(0),
+            )?;
+            // A known run had at least one step.
+            if steps == s.steps {
+                *new_runs.entry(agent.clone()).or_default() += 1;
+            }
+        }
+        let mut upsert = transaction.prepare_cached(UPSERT_AGENT)?;
+        for (agent, s) in &self.agents {
+            let runs = new_runs.get(agent).copied().unwrap_or(0);
+            upsert.execute(params![
+                agent.as_str(),
+                runs,
+                s.steps,
+                s.input,
+                s.cached,
+                s.output,
+                s.cost_nano,
+                s.unpriced,
+                s.estimated,
+                s.blocked,
+                s.errors,
+                s.first_at,
+                s.last_at
+            ])?;
+        }
+        let mut upsert = transaction.prepare_cached(UPSERT_SPEND)?;
+        for ((slot, agent), s) in &self.slots {
+            upsert.execute(params![
+                slot,
+                agent.as_str(),
+                s.steps,
+                s.input,
+                s.cached,
+                s.output,
+                s.cost_nano,
+                s.unpriced,
+                s.estimated,
+                s.blocked,
+                s.errors
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+impl Sums {
+    fn of(event: &Event) -> Sums {
+        let usage = event.usage.unwrap_or_default();
+        let failed = matches!(event.ending, Ending::UpstreamError | Ending::UpstreamGone | Ending::TimedOut);
+        Sums {
+            steps: 1,
+            input: clamp(usage.prompt_tokens()),
+            cached: clamp(usage.cache_read),
+            output: clamp(usage.output),
+            cost_nano: event.cost.unwrap_or_default().0,
+            unpriced: i64::from(event.unpriced),
+            estimated: i64::from(usage.estimated),
+            blocked: i64::from(event.blocked),
+            errors: i64::from(failed),
+            first_at: event.at.0,
+            last_at: event.at.0.saturating_add(i64::from(event.total_ms)),
+        }
+    }
+
+    fn add(&mut self, other: &Sums) {
+        self.first_at = if self.steps == 0 { other.first_at } else { self.first_at.min(other.first_at) };
+        self.last_at = if self.steps == 0 { other.last_at } else { self.last_at.max(other.last_at) };
+        self.steps += other.steps;
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.output = self.output.saturating_add(other.output);
+        self.cost_nano = self.cost_nano.saturating_add(other.cost_nano);
+        self.unpriced += other.unpriced;
+        self.estimated += other.estimated;
+        self.blocked += other.blocked;
+        self.errors += other.errors;
+    }
+}
+
+// A sum past the largest integer becomes a float in SQLite, which a STRICT table refuses: without `min` one absurd
+// number from an upstream would stop the history for good.
+const UPSERT_RUN: &str = "
+INSERT INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
+    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+ON CONFLICT (agent, run_id) DO UPDATE SET
+    parent = coalesce(parent, excluded.parent),
+    provider = iif(excluded.last_at >= last_at AND excluded.provider <> '', excluded.provider, provider),
+    model = iif(excluded.last_at >= last_at, coalesce(excluded.model, model), model),
+    steps = steps + excluded.steps,
+    input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
+    cached_tokens = min(cached_tokens + excluded.cached_tokens, 9223372036854775807),
+    output_tokens = min(output_tokens + excluded.output_tokens, 9223372036854775807),
+    cost_nano = min(cost_nano + excluded.cost_nano, 9223372036854775807),
+    unpriced_steps = unpriced_steps + excluded.unpriced_steps,
+    estimated_steps = estimated_steps + excluded.estimated_steps,
+    blocked = blocked + excluded.blocked,
+    errors = errors + excluded.errors,
+    first_at = min(first_at, excluded.first_at),
+    last_at = max(last_at, excluded.last_at)
+RETURNING steps";
+
+const UPSERT_AGENT: &str = "
+INSERT INTO agent_totals (agent, runs, steps, input_tokens, cached_tokens, output_tokens, cost_nano, unpriced_steps,
+    estimated_steps, blocked, errors, first_at, last_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+ON CONFLICT (agent) DO UPDATE SET
+    runs = runs + excluded.runs,
+    steps = steps + excluded.steps,
+    input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
+    cached_tokens = min(cached_tokens + excluded.cached_tokens, 9223372036854775807),
+    output_tokens = min(output_tokens + excluded.output_tokens, 9223372036854775807),
+    cost_nano = min(cost_nano + excluded.cost_nano, 9223372036854775807),
+    unpriced_steps = unpriced_steps + excluded.unpriced_steps,
+    estimated_steps = estimated_steps + excluded.estimated_steps,
+    blocked = blocked + excluded.blocked,
+    errors = errors + excluded.errors,
+    first_at = min(first_at, excluded.first_at),
+    last_at = max(last_at, excluded.last_at)";
+
+const UPSERT_SPEND: &str = "
+INSERT INTO spend (slot, agent, steps, input_tokens, cached_tokens, output_tokens, cost_nano, unpriced_steps,
+    estimated_steps, blocked, errors)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+ON CONFLICT (slot, agent) DO UPDATE SET
+    steps = steps + excluded.steps,
+    input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
+    cached_tokens = min(cached_tokens + excluded.cached_tokens, 9223372036854775807),
+    output_tokens = min(output_tokens + excluded.output_tokens, 9223372036854775807),
+    cost_nano = min(cost_nano + excluded.cost_nano, 9223372036854775807),
+    unpriced_steps = unpriced_steps + excluded.unpriced_steps,
+    estimated_steps = estimated_steps + excluded.estimated_steps,
+    blocked = blocked + excluded.blocked,
+    errors = errors + excluded.errors";

@@ -1,0 +1,25 @@
+//! What names a run everywhere: ids belong to their agent.
+
+use sprag_core::id::{AgentName, RunId};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// A run of an agent. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunKey {
+    /// Whose run it is.
+    pub agent: AgentName,
+    /// Its id among that agent's runs.
+    pub id: RunId,
+}
+
+impl RunKey {
+    /// A hash that picks a shard; not unique.
+    pub(crate) fn shard_hash(&self) -> u64 {
+        xxh3_64_with_seed(self.id.as_str().as_bytes(), agent_hash(&self.agent))
+    }
+}
+
+/// A hash that picks an agent's shard; not unique.
+pub(crate) fn agent_hash(agent: &AgentName) -> u64 {
+    xxh3_64(agent.as_str().as_bytes())
+}

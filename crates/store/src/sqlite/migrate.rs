@@ -1,0 +1,106 @@
+//! Numbered migrations. The number of the last one applied is the file's `user_version`.
+//!
+//! A migration that has been released is never changed; a new one is added behind it.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::StoreError;
+
+const MIGRATIONS: [&str; 2] = [include_str!("../schema/001_events.sql"), include_str!("../schema/002_totals.sql")];
+
+/// Applies what the file has not seen yet, each migration in a transaction of its own.
+pub(super) fn to_newest(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let found = version(connection).map_err(StoreError::database("tell its schema"))?;
+    let known = MIGRATIONS.len() as u32;
+    if found > known {
+        return Err(StoreError::TooNew { path: path.to_owned(), found, known });
+    }
+    apply(connection, found, known).map_err(StoreError::database("be migrated"))
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn apply(connection: &mut Connection, from: u32, to: u32) -> rusqlite::Result<()> {
+    for (number, migration) in (1..).zip(MIGRATIONS) {
+        if number <= from || number > to {
+            continue;
+        }
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "user_version", number)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{open_writer, prepare_writer};
+
+    fn schema(connection: &Connection) -> Vec<String> {
+        let mut statement = connection.prepare("SELECT name FROM sqlite_schema ORDER BY name").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_older_file_ends_up_like_a_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let fresh = open_writer(&dir.path().join("fresh.db")).unwrap();
+        for start in 1..=MIGRATIONS.len() as u32 {
+            let path = dir.path().join(format!("from{start}.db"));
+            let mut older = Connection::open(&path).unwrap();
+            prepare_writer(&older).unwrap();
+            apply(&mut older, 0, start).unwrap();
+            older
+                .execute(
+                    "INSERT INTO events (id, at, kind, agent, provider, dialect, path, stream, status, ending,
+                     total_ms, overhead_us, unpriced, blocked)
+                     VALUES ('old', 1, 'request', 'a', 'p', 'opaque', '/', 0, 200, 'complete', 1, 1, 0, 0)",
+                    [],
+                )
+                .unwrap();
+            drop(older);
+            let migrated = open_writer(&path).unwrap();
+            assert_eq!(schema(&migrated), schema(&fresh));
+            assert_eq!(version(&migrated).unwrap() as usize, MIGRATIONS.len());
+            let kept: u32 = migrated.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
+            assert_eq!(kept, 1);
+        }
+    }
+
+    #[test]
+    fn a_newer_file_is_refused_with_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let connection = open_writer(&path).unwrap();
+        connection.pragma_update(None, "user_version", MIGRATIONS.len() as u32 + 1).unwrap();
+        drop(connection);
+        let message = open_writer(&path).unwrap_err().to_string();
+        assert!(message.contains("newer sprag (schema 3, this one knows 2)"), "{message}");
+        assert!(message.contains("x.db"), "{message}");
+    }
+
+    #[test]
+    fn a_new_file_can_shrink_and_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let connection = open_writer(&path).unwrap();
+        let vacuum: u32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
+        assert_eq!(vacuum, 2, "incremental");
+        let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(journal, "wal");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            for name in ["x.db", "x.db-wal"] {
+                let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o600, "{name}");
+            }
+        }
+    }
+}

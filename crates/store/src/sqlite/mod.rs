@@ -1,0 +1,45 @@
+//! Opening the database file: one writer, readers apart, and the schema brought up to date.
+
+mod migrate;
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::data_dir::private_file;
+use crate::error::StoreError;
+
+/// How long a statement waits for somebody else's lock, such as a backup's.
+const BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// Opens the one connection that writes, making the file and bringing its schema up to date.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    // The file is made here so that it and what SQLite puts beside it are private even in a shared directory.
+    private_file().write(true).create(true).truncate(false).open(path).map_err(StoreError::file(path))?;
+    let mut connection = Connection::open(path).map_err(StoreError::database("be opened"))?;
+    prepare_writer(&connection).map_err(StoreError::database("be prepared"))?;
+    migrate::to_newest(&mut connection, path)?;
+    Ok(connection)
+}
+
+/// Opens a connection that can only read.
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY_WAIT)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_WAIT)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    // Has an effect on an empty file only, hence before the first table.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update_and_check(None, "journal_size_limit", 64 << 20, |_| Ok(()))?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}

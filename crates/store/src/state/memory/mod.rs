@@ -1,0 +1,227 @@
+//! Run state of one process, behind sharded locks of which one is held at a time.
+//!
+//! A call counts in its agent, its run and the runs above. Each of these is exact; a reader between two of the steps
+//! may see the one and not yet the other.
+
+mod offers;
+mod run;
+
+use std::collections::HashMap;
+
+use sprag_core::id::AgentName;
+use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
+use sprag_core::time::Timestamp;
+
+use super::{OpenRefusal, OpenRequest, Opened, Recent, RunTotals, Settlement, StateCounts};
+use crate::run_key::{RunKey, agent_hash};
+use crate::shards::{SHARDS, Shards};
+use offers::Offers;
+use run::Run;
+
+/// Runs, agents' calls in flight, and clues.
+pub struct MemoryState {
+    runs: Shards<HashMap<RunKey, Run>>,
+    /// Only agents with calls in flight, so their number is bounded by those.
+    agents: Shards<HashMap<AgentName, u32>>,
+    clues: Recent<Clue>,
+    offers: Offers,
+    /// Room of one shard of runs.
+    room: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Clue {
+    Run(RunKey),
+    /// More than one run left it behind.
+    Ambiguous,
+}
+
+impl Default for MemoryState {
+    fn default() -> MemoryState {
+        MemoryState::with_bounds(RUNS_IN_MEMORY, CLUES_IN_MEMORY)
+    }
+}
+
+impl MemoryState {
+    /// State with room for this many runs and clues; very small bounds are rounded up.
+    #[must_use]
+    pub fn with_bounds(runs: usize, clues: usize) -> MemoryState {
+        MemoryState {
+            runs: Shards::default(),
+            agents: Shards::default(),
+            clues: Recent::new(clues),
+            offers: Offers::new(clues / 4),
+            room: (runs / SHARDS).max(1),
+        }
+    }
+
+    pub(super) fn open(&self, request: &OpenRequest) -> Result<Opened, OpenRefusal> {
+        let agent_in_flight = self.enter(&request.key.agent);
+        let opened = self.with_run(&request.key, |run| run.open(request, agent_in_flight));
+        let Some((opened, parent)) = opened else {
+            self.leave(&request.key.agent);
+            return Err(OpenRefusal::TooManyRuns);
+        };
+        self.for_each_ancestor(&request.key, parent, true, |run| run.child_opened(request.now));
+        Ok(opened)
+    }
+
+    pub(super) fn enter(&self, agent: &AgentName) -> u32 {
+        self.agents.with(agent_hash(agent), |agents| match agents.get_mut(agent) {
+            Some(in_flight) => {
+                *in_flight += 1;
+                *in_flight
+            }
+            None => {
+                agents.insert(agent.clone(), 1);
+                1
+            }
+        })
+    }
+
+    pub(super) fn leave(&self, agent: &AgentName) {
+        self.agents.with(agent_hash(agent), |agents| match agents.get_mut(agent) {
+            Some(in_flight) if *in_flight > 1 => *in_flight -= 1,
+            _ => {
+                agents.remove(agent);
+            }
+        });
+    }
+
+    pub(super) fn settle(&self, key: &RunKey, settlement: Settlement) -> RunTotals {
+        let settled = self
+            .runs
+            .with(key.shard_hash(), |runs| runs.get_mut(key).and_then(|run| run.settle(&key.agent, &settlement)));
+        // A run with a call in flight is never forgotten, so this call was settled before or never opened.
+        let Some((totals, parent)) = settled else {
+            return self.totals(key).unwrap_or_default();
+        };
+        self.leave(&key.agent);
+        self.for_each_ancestor(key, parent, false, |run| run.child_settled(&settlement));
+        totals
+    }
+
+    pub(super) fn knows(&self, key: &RunKey) -> bool {
+        self.runs.with(key.shard_hash(), |runs| runs.get(key).is_some_and(|run| run.is_opened))
+    }
+
+    pub(super) fn totals(&self, key: &RunKey) -> Option<RunTotals> {
+        self.runs.with(key.shard_hash(), |runs| runs.get(key).map(|run| run.totals))
+    }
+
+    pub(super) fn resolve(&self, clues: &[u64]) -> Option<(usize, RunKey)> {
+        clues.iter().enumerate().find_map(|(place, &clue)| match self.clues.get(clue) {
+            Some(Clue::Run(key)) => Some((place, key)),
+            Some(Clue::Ambiguous) | None => None,
+        })
+    }
+
+    pub(super) fn remember(&self, clues: &[u64], key: &RunKey) {
+        for &clue in clues {
+            self.clues.insert(clue, Clue::Run(key.clone()));
+        }
+    }
+
+    pub(super) fn remember_unless_taken(&self, clue: u64, key: &RunKey) {
+        self.clues.update(clue, |known| match known {
+            None => Clue::Run(key.clone()),
+            Some(Clue::Run(other)) if other == *key => Clue::Run(other),
+            Some(Clue::Run(_) | Clue::Ambiguous) => Clue::Ambiguous,
+        });
+    }
+
+    pub(super) fn offer(&self, clue: u64, key: &RunKey) {
+        self.offers.offer(clue, key);
+    }
+
+    pub(super) fn claim(&self, clue: u64) -> Option<RunKey> {
+        self.offers.claim(clue)
+    }
+
+    pub(super) fn withdraw(&self, clue: u64, key: &RunKey) {
+        self.offers.withdraw(clue, key);
+    }
+
+    pub(super) fn sweep(&self, now: Timestamp, idle_ms: u64) -> usize {
+        self.runs.fold(0, |swept, runs| {
+            let before = runs.len();
+            runs.retain(|_, run| !run.is_idle() || now.since_ms(run.totals.last_at) < idle_ms);
+            if runs.len() * 4 < runs.capacity() {
+                runs.shrink_to_fit();
+            }
+            swept + before - runs.len()
+        })
+    }
+
+    pub(super) fn counts(&self) -> StateCounts {
+        StateCounts {
+            runs: self.runs.fold(0, |sum, runs| sum + runs.len()),
+            in_flight: self.agents.fold(0, |sum, agents| sum + agents.values().map(|&n| n as usize).sum::<usize>()),
+            clues: self.clues.len(),
+            offers: self.offers.len(),
+        }
+    }
+
+    /// Works on a run, making it first where it is unknown. `None` if there is no room for it.
+    fn with_run<R>(&self, key: &RunKey, work: impl FnOnce(&mut Run) -> R) -> Option<R> {
+        self.runs.with(key.shard_hash(), |runs| {
+            if let Some(run) = runs.get_mut(key) {
+                return Some(work(run));
+            }
+            if runs.len() >= self.room && !evict_idlest(runs) {
+                return None;
+            }
+            Some(work(runs.entry(key.clone()).or_default()))
+        })
+    }
+
+    /// Works on the runs above one, nearest first. A parent that is not in memory is made only for a call that begins.
+    fn for_each_ancestor(
+        &self,
+        key: &RunKey,
+        mut parent: Option<RunKey>,
+        is_made: bool,
+        mut work: impl FnMut(&mut Run),
+    ) {
+        let mut seen = vec![];
+        while let Some(ancestor) = parent {
+            // Callers name parents as they like: a circle must not count a call twice.
+            if ancestor == *key || seen.contains(&ancestor) || seen.len() == RUN_TREE_DEPTH {
+                return;
+            }
+            let mut visit = |run: &mut Run| {
+                work(run);
+                run.parent(&ancestor.agent)
+            };
+            parent = if is_made {
+                self.with_run(&ancestor, visit).flatten()
+            } else {
+                self.runs.with(ancestor.shard_hash(), |runs| runs.get_mut(&ancestor).and_then(&mut visit))
+            };
+            seen.push(ancestor);
+        }
+    }
+}
+
+/// Forgets the idlest eighth of a full shard, so that the search for them is paid once for many runs. False if every
+/// run has calls in flight.
+fn evict_idlest(runs: &mut HashMap<RunKey, Run>) -> bool {
+    let mut idle: Vec<Timestamp> = runs.values().filter(|run| run.is_idle()).map(|run| run.totals.last_at).collect();
+    if idle.is_empty() {
+        return false;
+    }
+    let last = (runs.len() / 8).min(idle.len() - 1);
+    let (_, newest_to_go, _) = idle.select_nth_unstable(last);
+    let newest_to_go = *newest_to_go;
+    // Many may share that moment: never more than were meant to go.
+    let mut left = last + 1;
+    runs.retain(|_, run| {
+        let goes = left > 0 && run.is_idle() && run.totals.last_at <= newest_to_go;
+        left -= usize::from(goes);
+        !goes
+    });
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! One run in memory.
+
+use sprag_core::event::Ending;
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::time::Timestamp;
+
+use crate::run_key::RunKey;
+use crate::state::{OpenRequest, Opened, RunTotals, Settlement};
+
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub(super) totals: RunTotals,
+    parent: Option<RunId>,
+    in_flight: u32,
+    /// Calls in flight of this run and of those below it: as long as there are any, it stays.
+    tree_in_flight: u32,
+    /// False for a run of which only a child has been seen.
+    pub(super) is_opened: bool,
+}
+
+impl Run {
+    /// Counts a call. Also gives the run above.
+    pub(super) fn open(&mut self, request: &OpenRequest, agent_in_flight: u32) -> (Opened, Option<RunKey>) {
+        let is_new = !self.is_opened && request.seed.is_none();
+        if !self.is_opened {
+            self.begin(request);
+        }
+        if self.parent.is_none() {
+            self.parent = request.parent.clone().filter(|parent| *parent != request.key.id);
+        }
+        let before = self.totals;
+        self.totals.steps = before.steps.saturating_add(1);
+        self.totals.tree_steps = before.tree_steps.saturating_add(1);
+        self.touch(request.now);
+        self.in_flight += 1;
+        self.tree_in_flight += 1;
+        let opened =
+            Opened { step: self.totals.steps, totals: before, is_new, in_flight: self.in_flight, agent_in_flight };
+        (opened, self.parent(&request.key.agent))
+    }
+
+    /// Ends a call. Also gives the run above. `None` if none is in flight.
+    pub(super) fn settle(&mut self, agent: &AgentName, settlement: &Settlement) -> Option<(RunTotals, Option<RunKey>)> {
+        self.in_flight = self.in_flight.checked_sub(1)?;
+        let totals = &mut self.totals;
+        match (settlement.cost, settlement.usage) {
+            (Some(cost), _) => totals.cost += cost,
+            (None, Some(_)) => totals.unpriced_steps = totals.unpriced_steps.saturating_add(1),
+            (None, None) => {}
+        }
+        if let Some(usage) = settlement.usage {
+            totals.input_tokens = totals.input_tokens.saturating_add(usage.prompt_tokens());
+            totals.output_tokens = totals.output_tokens.saturating_add(usage.output);
+        }
+        if matches!(settlement.ending, Ending::UpstreamError | Ending::UpstreamGone | Ending::TimedOut) {
+            totals.failed_steps = totals.failed_steps.saturating_add(1);
+        }
+        self.child_settled(settlement);
+        Some((self.totals, self.parent(agent)))
+    }
+
+    /// Counts a call of a run below.
+    pub(super) fn child_opened(&mut self, now: Timestamp) {
+        self.totals.tree_steps = self.totals.tree_steps.saturating_add(1);
+        self.tree_in_flight += 1;
+        self.touch(now);
+    }
+
+    /// Ends a call of this run or of one below.
+    pub(super) fn child_settled(&mut self, settlement: &Settlement) {
+        self.totals.tree_cost += settlement.cost.unwrap_or_default();
+        self.tree_in_flight = self.tree_in_flight.saturating_sub(1);
+        self.touch(settlement.now);
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.tree_in_flight == 0
+    }
+
+    /// The run above; ids of parents belong to the same agent.
+    pub(super) fn parent(&self, agent: &AgentName) -> Option<RunKey> {
+        self.parent.clone().map(|id| RunKey { agent: agent.clone(), id })
+    }
+
+    /// The run's own first call in this process. Children may have come before it.
+    fn begin(&mut self, request: &OpenRequest) {
+        self.is_opened = true;
+        match request.seed {
+            None => self.totals.first_at = request.now,
+            Some(seed) => {
+                // The history may or may not have what the children added since they began, so the larger counts.
+                self.totals = RunTotals {
+                    tree_steps: seed.tree_steps.max(self.totals.tree_steps),
+                    tree_cost: seed.tree_cost.max(self.totals.tree_cost),
+                    last_at: seed.last_at.max(self.totals.last_at),
+                    ..seed
+                };
+            }
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.totals.last_at = self.totals.last_at.max(now);
+    }
+}

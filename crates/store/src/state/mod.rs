@@ -1,0 +1,227 @@
+//! The runs that are going on: their steps, money and calls in flight, and how requests are recognised as theirs.
+//!
+//! Everything here is bounded and may be forgotten; the record is the history's. Nothing is decided here: callers get
+//! the numbers and decide.
+
+mod memory;
+mod recent;
+
+use sprag_core::event::{Ending, RunOrigin};
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+use sprag_core::usage::Usage;
+
+use crate::run_key::RunKey;
+
+pub use memory::MemoryState;
+pub use recent::Recent;
+
+/// Where run state is kept.
+pub enum State {
+    /// In this process.
+    Memory(MemoryState),
+}
+
+/// A call that wants to begin.
+#[derive(Clone, Debug)]
+pub struct OpenRequest {
+    /// The run that it belongs to.
+    pub key: RunKey,
+    /// The run of the same agent that this run is a part of. The first one told stays.
+    pub parent: Option<RunId>,
+    /// How the run was recognised.
+    pub origin: RunOrigin,
+    /// When the request arrived.
+    pub now: Timestamp,
+    /// What the history knows of the run; used only where memory knows nothing.
+    pub seed: Option<RunTotals>,
+}
+
+/// A call that has begun. It must be settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The number of this step; 1 for the first of the run.
+    pub step: u32,
+    /// The run's totals before this step.
+    pub totals: RunTotals,
+    /// The run was known neither to memory nor to the seed.
+    pub is_new: bool,
+    /// Calls of the run in flight, this one included.
+    pub in_flight: u32,
+    /// Calls of the agent in flight, this one included.
+    pub agent_in_flight: u32,
+}
+
+/// Why a call did not begin. Nothing was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenRefusal {
+    /// Every run that fits into memory has calls in flight.
+    #[error("too many runs have calls in flight")]
+    TooManyRuns,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Settlement {
+    /// What it cost; absent for a model without a price, or when nothing was used.
+    pub cost: Option<NanoUsd>,
+    /// What it used; absent when nothing was.
+    pub usage: Option<Usage>,
+    /// How it ended.
+    pub ending: Ending,
+    /// When it ended.
+    pub now: Timestamp,
+}
+
+/// What a run has come to. `tree_*` includes the runs that are a part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTotals {
+    /// Calls begun, refused ones included.
+    pub steps: u32,
+    /// What they cost.
+    pub cost: NanoUsd,
+    /// Calls begun in the whole tree.
+    pub tree_steps: u32,
+    /// What the whole tree cost.
+    pub tree_cost: NanoUsd,
+    /// Tokens sent, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Calls that used tokens of an unknown price.
+    pub unpriced_steps: u32,
+    /// Calls that failed upstream.
+    pub failed_steps: u32,
+    /// When the first call began.
+    pub first_at: Timestamp,
+    /// When a call last began or ended.
+    pub last_at: Timestamp,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// Runs in memory.
+    pub runs: usize,
+    /// Calls in flight.
+    pub in_flight: usize,
+    /// Clues to runs.
+    pub clues: usize,
+    /// Clues by which runs may be claimed.
+    pub offers: usize,
+}
+
+impl State {
+    /// State kept in this process.
+    #[must_use]
+    pub fn memory() -> State {
+        State::Memory(MemoryState::default())
+    }
+
+    /// Begins a call: counts its step and the call in flight, both or neither.
+    ///
+    /// # Errors
+    /// When there is no room for its run.
+    pub fn open(&self, request: &OpenRequest) -> Result<Opened, OpenRefusal> {
+        match self {
+            State::Memory(state) => state.open(request),
+        }
+    }
+
+    /// Begins a request outside any run: counts it in flight for its agent and gives their number, this one included.
+    pub fn enter(&self, agent: &AgentName) -> u32 {
+        match self {
+            State::Memory(state) => state.enter(agent),
+        }
+    }
+
+    /// Ends a request outside any run. To be called once for each `enter`.
+    pub fn leave(&self, agent: &AgentName) {
+        match self {
+            State::Memory(state) => state.leave(agent),
+        }
+    }
+
+    /// Ends a call and adds what it cost to its run and to every run above it. To be called once for each `open`.
+    pub fn settle(&self, key: &RunKey, settlement: Settlement) -> RunTotals {
+        match self {
+            State::Memory(state) => state.settle(key, settlement),
+        }
+    }
+
+    /// Whether calls of the run are in memory. Where they are not, `open` takes what the history knows as a seed.
+    #[must_use]
+    pub fn knows(&self, key: &RunKey) -> bool {
+        match self {
+            State::Memory(state) => state.knows(key),
+        }
+    }
+
+    /// A run's totals, if it is in memory, be it only for its children's sake.
+    #[must_use]
+    pub fn totals(&self, key: &RunKey) -> Option<RunTotals> {
+        match self {
+            State::Memory(state) => state.totals(key),
+        }
+    }
+
+    /// The first clue that points to one run, by its place, and that run.
+    #[must_use]
+    pub fn resolve(&self, clues: &[u64]) -> Option<(usize, RunKey)> {
+        match self {
+            State::Memory(state) => state.resolve(clues),
+        }
+    }
+
+    /// Lets clues point to a run, whatever they pointed to before.
+    pub fn remember(&self, clues: &[u64], key: &RunKey) {
+        match self {
+            State::Memory(state) => state.remember(clues, key),
+        }
+    }
+
+    /// Lets a clue point to a run, unless it points to another one: then it points to none from now on.
+    pub fn remember_unless_taken(&self, clue: u64, key: &RunKey) {
+        match self {
+            State::Memory(state) => state.remember_unless_taken(clue, key),
+        }
+    }
+
+    /// Lets one later request claim a run by a clue. Several runs may offer the same clue.
+    pub fn offer(&self, clue: u64, key: &RunKey) {
+        match self {
+            State::Memory(state) => state.offer(clue, key),
+        }
+    }
+
+    /// The run that offered a clue last, and no longer does.
+    #[must_use]
+    pub fn claim(&self, clue: u64) -> Option<RunKey> {
+        match self {
+            State::Memory(state) => state.claim(clue),
+        }
+    }
+
+    /// Takes back what a run offered.
+    pub fn withdraw(&self, clue: u64, key: &RunKey) {
+        match self {
+            State::Memory(state) => state.withdraw(clue, key),
+        }
+    }
+
+    /// Forgets runs that have been idle for this long, and says how many.
+    pub fn sweep(&self, now: Timestamp, idle_ms: u64) -> usize {
+        match self {
+            State::Memory(state) => state.sweep(now, idle_ms),
+        }
+    }
+
+    /// How much is kept.
+    #[must_use]
+    pub fn counts(&self) -> StateCounts {
+        match self {
+            State::Memory(state) => state.counts(),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What several suites need: events, and a history in a directory of its own.
+#![allow(dead_code, unused_imports, reason = "each suite uses its own part")]
+#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
+
+#[path = "../../src/history/samples.rs"]
+mod samples;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::event::Event;
+use sprag_core::id::{AgentName, RunId};
+use sprag_store::history::{EventFilter, History, HistorySettings};
+use sprag_store::{DataDir, RunKey};
+
+pub(crate) use samples::{request, step};
+
+/// Nothing reaches the database before a flush, so tests decide when.
+pub(crate) fn patient() -> HistorySettings {
+    HistorySettings { flush_interval: Duration::from_secs(3600), ..HistorySettings::default() }
+}
+
+pub(crate) fn open(path: &Path, settings: HistorySettings) -> History {
+    History::open_embedded(Arc::new(DataDir::open(path).unwrap()), settings).unwrap()
+}
+
+/// A run of the agent that the samples are of.
+pub(crate) fn key(id: &str) -> RunKey {
+    key_of("tester", id)
+}
+
+pub(crate) fn key_of(agent: &str, id: &str) -> RunKey {
+    RunKey { agent: AgentName::parse(agent).unwrap(), id: RunId::parse(id).unwrap() }
+}
+
+/// Every event that a filter lets through, page by page.
+pub(crate) fn all_events(history: &History, filter: &EventFilter) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = history.events(filter, cursor.as_deref(), 500).unwrap();
+        events.extend(page.items);
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return events,
+        }
+    }
+}

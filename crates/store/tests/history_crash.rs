@@ -1,0 +1,151 @@
+//! Nothing that was recorded is lost or counted twice, however the process ends.
+#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
+
+mod common;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{all_events, key, patient, step};
+use sprag_core::event::Event;
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+use sprag_store::history::{EventFilter, HistorySettings, Recorded};
+use sprag_store::{DataDir, StoreError};
+
+const CHILD_DIR: &str = "SPRAG_TEST_CHILD_DIR";
+const CHILD_NAME: &str = "SPRAG_TEST_CHILD_NAME";
+const RUNS: u64 = 5;
+
+/// Not a test of its own: the process that is killed. It says each id after it was recorded.
+#[test]
+fn child_that_records_until_killed() {
+    let (Ok(dir), Ok(name)) = (std::env::var(CHILD_DIR), std::env::var(CHILD_NAME)) else { return };
+    let settings = HistorySettings {
+        // Often and small, so that the end comes in the middle of everything.
+        flush_interval: Duration::from_millis(2),
+        segment_bytes: 16 << 10,
+        ..HistorySettings::default()
+    };
+    let history = common::open(Path::new(&dir), settings);
+    let mut out = std::io::stdout();
+    out.write_all(b"\n").unwrap();
+    for n in 0_u64.. {
+        let event = Event {
+            cost: Some(NanoUsd(n as i64 + 1)),
+            at: Timestamp(1_700_000_000_000 + n as i64),
+            ..step(&format!("{name}-{n}"), &format!("r{}", n % RUNS), 1)
+        };
+        assert_eq!(history.record(&event), Recorded::Whole);
+        out.write_all(format!("recorded {}\n", event.id).as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_process_loses_and_doubles_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut acknowledged = HashSet::new();
+    for round in 0..6 {
+        let mut child = start_child(dir.path(), &format!("p{round}"));
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let until_kill = RandomState::new().hash_one(round) % 4000;
+        let is_ack = |line: String| line.strip_prefix("recorded ").map(str::to_owned);
+        acknowledged.extend(lines.by_ref().filter_map(is_ack).take(until_kill as usize + 1));
+        child.kill().unwrap();
+        // What it said between our last look and its end counts as well.
+        acknowledged.extend(lines.filter_map(is_ack));
+        child.wait().unwrap();
+    }
+
+    let history = common::open(dir.path(), patient());
+    let events = all_events(&history, &EventFilter::default());
+    let found: HashSet<&str> = events.iter().map(|event| event.id.as_str()).collect();
+    let missing: Vec<&String> = acknowledged.iter().filter(|id| !found.contains(id.as_str())).collect();
+    assert!(missing.is_empty(), "{} of {} lost: {missing:?}", missing.len(), acknowledged.len());
+    // At most one more for each process: recorded, but killed before it could say so.
+    assert!(events.len() <= acknowledged.len() + 6, "{} events, {} acknowledged", events.len(), acknowledged.len());
+
+    let mut expected: HashMap<String, (u64, NanoUsd)> = HashMap::new();
+    for event in &events {
+        let sums = expected.entry(event.run.as_ref().unwrap().id.to_string()).or_default();
+        sums.0 += 1;
+        sums.1 += event.cost.unwrap();
+    }
+    for (id, (steps, cost)) in &expected {
+        let run = history.run(&key(id)).unwrap().unwrap();
+        assert_eq!((run.steps, run.cost), (*steps, *cost), "{id}");
+    }
+    let cost: NanoUsd = expected.values().map(|(_, cost)| *cost).sum();
+    assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, cost);
+    assert_eq!(history.agents().unwrap()[0].cost, cost);
+    assert_eq!(fs::read_dir(dir.path().join("spool")).unwrap().count(), 0, "nothing left to move");
+}
+
+#[test]
+fn two_processes_cannot_share_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = start_child(dir.path(), "holder");
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("recorded ")));
+    let refused = DataDir::open(dir.path());
+    let pid = child.id();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let Err(StoreError::InUse { path, holder }) = refused else { panic!("{refused:?}") };
+    assert_eq!((path.as_path(), holder), (dir.path(), format!(" (process {pid})")));
+    assert!(DataDir::open(dir.path()).is_ok(), "the lock goes with the process");
+}
+
+#[test]
+fn a_file_that_outlived_its_commit_is_not_counted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = common::open(dir.path(), patient());
+    for n in 1..=3 {
+        history.record(&step(&n.to_string(), "r", n));
+    }
+    let file = fs::read_dir(dir.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    let content = fs::read(&file).unwrap();
+    history.flush().unwrap();
+    assert!(!file.exists());
+    drop(history);
+
+    fs::write(&file, content).unwrap();
+    let history = common::open(dir.path(), patient());
+    assert!(!file.exists());
+    let run = history.run(&key("r")).unwrap().unwrap();
+    assert_eq!((run.steps, run.cost), (3, NanoUsd(3000)));
+    assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, NanoUsd(3000));
+    assert_eq!(history.agents().unwrap()[0].runs, 1);
+}
+
+#[test]
+fn a_torn_line_costs_only_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = dir.path().join("spool");
+    fs::create_dir(&spool).unwrap();
+    let whole = format!("{{\"event\":{}}}", serde_json::to_string(&step("whole", "r", 1)).unwrap());
+    fs::write(spool.join("0000000001.jsonl"), format!("{whole}\n{}", &whole[..100])).unwrap();
+    fs::write(spool.join("0000000002.jsonl"), format!("garbage\n{}\n", whole.replace("whole", "next"))).unwrap();
+
+    let history = common::open(dir.path(), patient());
+    let ids: HashSet<String> =
+        all_events(&history, &EventFilter::default()).into_iter().map(|event| event.id).collect();
+    assert_eq!(ids, HashSet::from(["whole".to_owned(), "next".to_owned()]));
+    assert_eq!(history.run(&key("r")).unwrap().unwrap().steps, 2);
+    assert_eq!(history.status().ingest.unreadable, 1);
+}
+
+fn start_child(dir: &Path, name: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_records_until_killed", "--nocapture"])
+        .env(CHILD_DIR, dir)
+        .env(CHILD_NAME, name)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
