@@ -1,1 +1,21 @@
-//! stub
+//! What the tests are made with: a scripted LLM provider and the clients that look at answers byte by byte.
+//!
+//! [`Provider`] speaks every dialect on a port of its own and does what a [`Script`] says: which text, which tool
+//! calls, which numbers, and which faults on the way. Everything it says derives from a counter, so two runs of one
+//! test see the same bytes. It knows nothing of the program under test, and speed is not its concern.
+
+pub mod client;
+mod delivery;
+mod directive;
+pub mod fault;
+pub mod log;
+pub mod provider;
+mod reply;
+mod script;
+pub mod sse;
+
+pub use fault::{CutAt, CutHow, Encoding, Fault, Gate};
+pub use log::{Ending, Log, LogView, Recorded};
+pub use provider::Provider;
+pub use reply::{Failure, Reply, ToolCall};
+pub use script::{Script, When};
