@@ -1,1 +1,21 @@
-//! stub
+//! The Sprag program: a proxy between AI agents and the LLM APIs they call.
+//!
+//! - [`gateway`]: a request's way through, step by step; start reading at [`gateway::handle`]
+//! - [`server`]: both listeners, from start to drain
+//! - [`admin`]: the dashboard and the admin API, on their own listener
+//! - [`config`]: the configuration as written, and as used
+//! - [`app`]: what everything shares
+
+pub mod admin;
+pub mod app;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod gateway;
+pub mod logging;
+pub mod reload;
+pub mod serve;
+pub mod server;
+pub mod show;
+pub mod tokens;
+pub mod upstream;

@@ -1,2 +1,10 @@
-//! stub
-fn main() {}
+//! The `sprag` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use sprag::cli::{Cli, run};
+
+fn main() -> ExitCode {
+    run(Cli::parse())
+}

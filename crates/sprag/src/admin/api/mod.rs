@@ -1,0 +1,36 @@
+//! The admin API: JSON under `/api/v1`, for whoever has the token. It only reads so far.
+//!
+//! Listings come in pages: `{"items": […], "next": CURSOR or null}`. What goes wrong is a problem of RFC 9457.
+
+mod agents;
+mod events;
+pub(crate) mod model;
+mod params;
+mod runs;
+mod status;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+
+pub(super) use self::params::{Params, agent_name, run_id};
+pub(super) use self::status::midnight;
+use super::problem::Problem;
+use super::{Admin, Shared, access};
+
+pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
+    Router::new()
+        .route("/status", get(status::show))
+        .route("/runs", get(runs::list))
+        .route("/runs/{agent}/{id}", get(runs::show))
+        .route("/events", get(events::list))
+        .route("/agents", get(agents::list))
+        .fallback(|| async { Problem::not_found("the API has nothing under this path") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(http::StatusCode::METHOD_NOT_ALLOWED, "this can only be read, with GET")
+        })
+        // Above the fallback too: without the token nobody learns which paths there are.
+        .layer(from_fn_with_state(admin.clone(), access::require_token))
+}

@@ -1,0 +1,252 @@
+//! What the API says, as the server writes it and as the commands read it.
+//!
+//! Times are RFC 3339 in UTC. Money stands twice: in dollars, exact to the nano-dollar, and as an integer for programs
+//! whose numbers are floats.
+
+mod money;
+
+use serde::{Deserialize, Serialize};
+use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord};
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+use sprag_core::usage::Usage;
+use sprag_core::wire::Dialect;
+use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
+
+pub(crate) use self::money::Usd;
+
+/// A page of a listing.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Listing<T> {
+    pub(crate) items: Vec<T>,
+    /// Where the next page begins, to be given as `cursor`.
+    pub(crate) next: Option<String>,
+}
+
+/// How the program is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) version: String,
+    /// Where the proxy listens.
+    pub(crate) proxy: String,
+    pub(crate) started_at: String,
+    pub(crate) uptime_seconds: u64,
+    pub(crate) in_flight: u64,
+    pub(crate) runs_in_memory: u64,
+    pub(crate) recording: Recording,
+    pub(crate) today: Sums,
+}
+
+/// How recording goes. Counts are since the start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Recording {
+    pub(crate) ok: bool,
+    pub(crate) problems: Vec<String>,
+    pub(crate) waiting_bytes: u64,
+    pub(crate) recorded: u64,
+    pub(crate) money_only: u64,
+    pub(crate) dropped: u64,
+    pub(crate) lost: u64,
+    pub(crate) in_database: u64,
+}
+
+/// Sums since a moment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Sums {
+    pub(crate) since: String,
+    pub(crate) requests: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) cached_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_usd: Usd,
+    pub(crate) cost_nano_usd: NanoUsd,
+    pub(crate) unpriced: u64,
+    pub(crate) estimated: u64,
+    pub(crate) blocked: u64,
+    pub(crate) errors: u64,
+}
+
+/// A run with its sums.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunSummary {
+    pub(crate) agent: String,
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) origin: RunOrigin,
+    pub(crate) status: RunStatus,
+    pub(crate) provider: String,
+    pub(crate) model: Option<String>,
+    pub(crate) steps: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) cached_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_usd: Usd,
+    pub(crate) cost_nano_usd: NanoUsd,
+    pub(crate) unpriced_steps: u64,
+    pub(crate) estimated_steps: u64,
+    pub(crate) blocked: u64,
+    pub(crate) errors: u64,
+    pub(crate) first_at: String,
+    pub(crate) last_at: String,
+}
+
+/// A run with what happened in it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunDetail {
+    pub(crate) run: RunSummary,
+    /// Calls of the run and of all runs that are a part of it.
+    pub(crate) tree_steps: u32,
+    /// What they cost.
+    pub(crate) tree_cost_usd: Usd,
+    /// The same, exactly.
+    pub(crate) tree_cost_nano_usd: NanoUsd,
+    /// Oldest first.
+    pub(crate) steps: Listing<EventRecord>,
+    pub(crate) children: Vec<RunSummary>,
+}
+
+/// An agent with its sums.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AgentSummary {
+    pub(crate) name: String,
+    pub(crate) runs: u64,
+    pub(crate) steps: u64,
+    pub(crate) cost_usd: Usd,
+    pub(crate) cost_nano_usd: NanoUsd,
+    pub(crate) unpriced_steps: u64,
+    pub(crate) blocked: u64,
+    pub(crate) first_at: String,
+    pub(crate) last_at: String,
+}
+
+/// One event.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EventRecord {
+    pub(crate) id: String,
+    pub(crate) at: String,
+    pub(crate) kind: EventKind,
+    pub(crate) agent: String,
+    pub(crate) run: Option<RunRecord>,
+    pub(crate) provider: String,
+    pub(crate) dialect: Dialect,
+    pub(crate) path: String,
+    pub(crate) model: Option<String>,
+    pub(crate) stream: bool,
+    /// 0 when the client left before there was one.
+    pub(crate) status: u16,
+    pub(crate) ending: Ending,
+    pub(crate) total_ms: u32,
+    pub(crate) first_byte_ms: Option<u32>,
+    pub(crate) overhead_us: u32,
+    /// Parts that do not overlap.
+    pub(crate) usage: Option<Usage>,
+    pub(crate) cost_usd: Option<Usd>,
+    pub(crate) cost_nano_usd: Option<NanoUsd>,
+    pub(crate) unpriced: bool,
+    pub(crate) finish: Option<String>,
+    pub(crate) tools: Vec<String>,
+    pub(crate) blocked: bool,
+    pub(crate) block_reason: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+impl<T> Listing<T> {
+    pub(super) fn of<R>(page: Page<R>) -> Listing<T>
+    where
+        T: for<'a> From<&'a R>,
+    {
+        Listing { items: page.items.iter().map(T::from).collect(), next: page.next }
+    }
+}
+
+impl Sums {
+    pub(super) fn new(since: Timestamp, totals: &Totals) -> Sums {
+        Sums {
+            since: since.to_rfc3339(),
+            requests: totals.requests,
+            input_tokens: totals.input_tokens,
+            cached_tokens: totals.cached_tokens,
+            output_tokens: totals.output_tokens,
+            cost_usd: Usd(totals.cost),
+            cost_nano_usd: totals.cost,
+            unpriced: totals.unpriced,
+            estimated: totals.estimated,
+            blocked: totals.blocked,
+            errors: totals.errors,
+        }
+    }
+}
+
+impl From<&RunRow> for RunSummary {
+    fn from(run: &RunRow) -> RunSummary {
+        RunSummary {
+            agent: run.agent.to_string(),
+            id: run.id.to_string(),
+            parent: run.parent.as_ref().map(ToString::to_string),
+            origin: run.origin,
+            status: run.status,
+            provider: run.provider.clone(),
+            model: run.model.clone(),
+            steps: run.steps,
+            input_tokens: run.input_tokens,
+            cached_tokens: run.cached_tokens,
+            output_tokens: run.output_tokens,
+            cost_usd: Usd(run.cost),
+            cost_nano_usd: run.cost,
+            unpriced_steps: run.unpriced_steps,
+            estimated_steps: run.estimated_steps,
+            blocked: run.blocked,
+            errors: run.errors,
+            first_at: run.first_at.to_rfc3339(),
+            last_at: run.last_at.to_rfc3339(),
+        }
+    }
+}
+
+impl From<&AgentRow> for AgentSummary {
+    fn from(agent: &AgentRow) -> AgentSummary {
+        AgentSummary {
+            name: agent.name.to_string(),
+            runs: agent.runs,
+            steps: agent.steps,
+            cost_usd: Usd(agent.cost),
+            cost_nano_usd: agent.cost,
+            unpriced_steps: agent.unpriced_steps,
+            blocked: agent.blocked,
+            first_at: agent.first_at.to_rfc3339(),
+            last_at: agent.last_at.to_rfc3339(),
+        }
+    }
+}
+
+impl From<&Event> for EventRecord {
+    fn from(event: &Event) -> EventRecord {
+        let event = event.clone();
+        EventRecord {
+            id: event.id,
+            at: event.at.to_rfc3339(),
+            kind: event.kind,
+            agent: event.agent.to_string(),
+            run: event.run,
+            provider: event.provider,
+            dialect: event.dialect,
+            path: event.path,
+            model: event.model,
+            stream: event.stream,
+            status: event.status,
+            ending: event.ending,
+            total_ms: event.total_ms,
+            first_byte_ms: event.first_byte_ms,
+            overhead_us: event.overhead_us,
+            usage: event.usage,
+            cost_usd: event.cost.map(Usd),
+            cost_nano_usd: event.cost,
+            unpriced: event.unpriced,
+            finish: event.finish,
+            tools: event.tools,
+            blocked: event.blocked,
+            block_reason: event.block_reason,
+            error: event.error,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `GET /runs` and `GET /runs/{agent}/{id}`
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use sprag_core::id::RunId;
+use sprag_core::limits::PAGE_ROWS;
+use sprag_store::history::{EventFilter, History, RunFilter, RunRow, RunStatus};
+use sprag_store::{RunKey, StoreError};
+
+use super::model::{Listing, RunDetail, RunSummary, Usd};
+use super::params::{self, Params};
+use crate::admin::Shared;
+use crate::admin::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    agent: Option<String>,
+    status: Option<RunStatus>,
+    /// The runs of this id; ids belong to their agents, so there may be several.
+    id: Option<String>,
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Steps {
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+pub(super) async fn list(
+    State(admin): State<Shared>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<Listing<RunSummary>>, Problem> {
+    let limit = params::rows(wanted.limit)?;
+    let active_since = admin.active_since();
+    let (status, since, until) = match wanted.status {
+        Some(RunStatus::Running) => (Some(RunStatus::Running), Some(active_since), None),
+        Some(RunStatus::Expired) => (Some(RunStatus::Running), None, Some(active_since)),
+        status => (status, None, None),
+    };
+    let filter = RunFilter {
+        agent: params::agent_name(wanted.agent.as_deref())?,
+        id: params::run_id(wanted.id.as_deref())?,
+        status,
+        since,
+        until,
+    };
+    let mut page = admin.records.read(move |history| history.runs(&filter, wanted.cursor.as_deref(), limit)).await?;
+    admin.expire(&mut page.items);
+    Ok(Json(Listing::of(page)))
+}
+
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    Params(steps): Params<Steps>,
+) -> Result<Json<RunDetail>, Problem> {
+    let Path((agent, id)) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    let limit = params::rows(steps.limit)?;
+    let (Some(agent), Some(id)) = (params::agent_name(Some(&agent))?, params::run_id(Some(&id))?) else {
+        return Err(Problem::not_found("a run is named by its agent and its id"));
+    };
+    let key = RunKey { agent, id };
+    let read = move |history: &History| {
+        let Some(run) = history.run(&key)? else { return Ok(None) };
+        let children = history.children(&key)?;
+        let tree = history.run_totals(&key)?.unwrap_or_default();
+        let filter = EventFilter { run: Some(key), is_oldest_first: true, ..EventFilter::default() };
+        let steps = history.events(&filter, steps.cursor.as_deref(), limit)?;
+        Ok(Some((run, tree, steps, children)))
+    };
+    match admin.records.read(read).await? {
+        Some((mut run, tree, steps, mut children)) => {
+            admin.expire(children.iter_mut().chain([&mut run]));
+            Ok(Json(RunDetail {
+                run: RunSummary::from(&run),
+                tree_steps: tree.tree_steps,
+                tree_cost_usd: Usd(tree.tree_cost),
+                tree_cost_nano_usd: tree.tree_cost,
+                steps: Listing::of(steps),
+                children: children.iter().map(RunSummary::from).collect(),
+            }))
+        }
+        None => Err(Problem::not_found("this agent has no run of this id on record")),
+    }
+}
+
+/// The runs of one id, whoever's they are.
+pub(super) fn find_by_id(history: &History, id: &RunId) -> Result<Vec<RunRow>, StoreError> {
+    let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
+    Ok(history.runs(&filter, None, PAGE_ROWS)?.items)
+}

@@ -1,0 +1,55 @@
+//! `GET /status`
+
+use axum::Json;
+use axum::extract::State;
+use sprag_core::time::Timestamp;
+
+use super::model::{Recording, Status, Sums};
+use crate::admin::Shared;
+use crate::admin::problem::Problem;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The beginning of the day in UTC.
+pub(in crate::admin) fn midnight(now: Timestamp) -> Timestamp {
+    Timestamp(now.0 - now.0.rem_euclid(DAY_MS))
+}
+
+pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Problem> {
+    let now = admin.app.clock.now();
+    let since = midnight(now);
+    let totals = admin.records.read(move |history| history.totals(since, None)).await?;
+    let counts = admin.app.state.counts();
+    let history = admin.app.history.status();
+    let problems = admin.recording_problems();
+    Ok(Json(Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        proxy: admin.addresses.proxy.to_string(),
+        started_at: admin.started.to_rfc3339(),
+        uptime_seconds: now.since_ms(admin.started) / 1000,
+        in_flight: counts.in_flight as u64,
+        runs_in_memory: counts.runs as u64,
+        recording: Recording {
+            ok: problems.is_empty(),
+            problems,
+            waiting_bytes: history.spool.bytes,
+            recorded: history.spool.whole,
+            money_only: history.spool.money_only,
+            dropped: history.spool.dropped,
+            lost: history.spool.lost,
+            in_database: history.ingest.ingested,
+        },
+        today: Sums::new(since, &totals),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_at_midnight() {
+        assert_eq!(midnight(Timestamp(1_700_000_000_123)).to_rfc3339(), "2023-11-14T00:00:00.000Z");
+        assert_eq!(midnight(Timestamp(-1)), Timestamp(-DAY_MS));
+    }
+}

@@ -1,0 +1,32 @@
+//! For load balancers and supervisors: is the process alive, and does it record?
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+
+use super::{Admin, Shared};
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/healthz", get(|| async { "ok" })).route("/readyz", get(ready))
+}
+
+impl Admin {
+    /// What stands in the way of recording; empty while all is well.
+    pub(super) fn recording_problems(&self) -> Vec<String> {
+        let status = self.app.history.status();
+        let spool = status.spool.problem.map(|why| format!("events cannot be written to disk: {why}"));
+        let ingest = status.ingest.problem.map(|why| format!("events do not reach the database: {why}"));
+        spool.into_iter().chain(ingest).collect()
+    }
+}
+
+async fn ready(State(admin): State<Shared>) -> Response {
+    let problems = admin.recording_problems();
+    if problems.is_empty() {
+        return Json(json!({"status": "ready"})).into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "not_ready", "problems": problems}))).into_response()
+}

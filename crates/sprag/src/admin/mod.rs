@@ -1,0 +1,115 @@
+//! What a person sees of Sprag: health, the admin API and the dashboard, on a listener of their own.
+//!
+//! - `guard`: what every request must be like, and what every answer carries
+//! - `access`, `sessions`, `throttle`, `login`: who may enter
+//! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
+//! - `records`: reading the history without holding up the runtime
+//!
+//! Nothing here is reachable through the proxy: an agent must not be able to let itself go on.
+
+mod access;
+pub(crate) mod api;
+mod assets;
+mod guard;
+mod health;
+mod login;
+mod pages;
+mod problem;
+mod records;
+mod sessions;
+mod throttle;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, DefaultBodyLimit};
+use axum::middleware::from_fn_with_state;
+use axum::{Router, middleware};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use sprag_core::limits::ADMIN_BODY_BYTES;
+use sprag_core::time::Timestamp;
+use sprag_store::history::{RunRow, RunStatus};
+
+use self::records::Records;
+use self::sessions::Sessions;
+use self::throttle::Throttle;
+use crate::app::App;
+use crate::config::Secret;
+
+/// Where Sprag listens, as the system knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    /// The proxy.
+    pub proxy: SocketAddr,
+    /// The dashboard and the admin API.
+    pub admin: SocketAddr,
+}
+
+/// What all handlers share.
+pub(crate) struct Admin {
+    app: Arc<App>,
+    token: Secret,
+    addresses: Addresses,
+    started: Timestamp,
+    sessions: Sessions,
+    throttle: Throttle,
+    records: Records,
+}
+
+type Shared = Arc<Admin>;
+
+impl Admin {
+    /// Runs without a call since then are over, whatever the record says: nobody tells Sprag that a task has ended.
+    fn active_since(&self) -> Timestamp {
+        let idle_ms = i64::try_from(self.app.settings.load().runs.idle.as_millis()).unwrap_or(i64::MAX);
+        Timestamp(self.app.clock.now().0.saturating_sub(idle_ms))
+    }
+
+    /// Marks the runs that are over.
+    fn expire<'a>(&self, runs: impl IntoIterator<Item = &'a mut RunRow>) {
+        let active_since = self.active_since();
+        for run in runs {
+            if run.status == RunStatus::Running && run.last_at < active_since {
+                run.status = RunStatus::Expired;
+            }
+        }
+    }
+}
+
+/// The whole admin side.
+pub fn router(app: Arc<App>, token: Secret, addresses: Addresses) -> Router {
+    let admin = Arc::new(Admin {
+        started: app.clock.now(),
+        records: Records::new(app.history.clone()),
+        sessions: Sessions::default(),
+        throttle: Throttle::default(),
+        app,
+        token,
+        addresses,
+    });
+    Router::new()
+        .merge(health::routes())
+        .merge(assets::routes())
+        .merge(login::routes())
+        .nest("/api/v1", api::routes(&admin))
+        .merge(pages::routes(&admin))
+        .fallback(pages::nothing_here)
+        .layer(DefaultBodyLimit::max(ADMIN_BODY_BYTES))
+        .layer(middleware::from_fn(guard::check_origin))
+        .layer(from_fn_with_state(admin.clone(), guard::check_host))
+        .layer(middleware::map_response(guard::add_headers))
+        .with_state(admin)
+}
+
+/// Answers one request.
+pub async fn handle(router: Router, peer: SocketAddr, mut request: Request<Incoming>) -> Response<Body> {
+    request.extensions_mut().insert(ConnectInfo(peer));
+    match TowerToHyperService::new(router).call(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}

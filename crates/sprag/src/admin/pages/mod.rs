@@ -1,0 +1,98 @@
+//! The dashboard: the same facts as the API, as HTML that works without scripts.
+//!
+//! A handler reads what it needs, turns it into rows of texts (`rows`) and renders a template. Templates escape
+//! everything they are given; nothing is ever marked as safe.
+
+mod calls;
+mod link;
+mod overview;
+mod rows;
+mod run;
+mod runs;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+
+use super::problem::Problem;
+use super::{Admin, Shared, access, assets};
+
+/// What every page has around it.
+struct Shell {
+    style: &'static str,
+    version: &'static str,
+    /// The entry of the navigation that is marked.
+    here: &'static str,
+    problems: Vec<String>,
+}
+
+/// A page for when something went wrong.
+#[derive(Template)]
+#[template(path = "message.html")]
+struct Message {
+    style: &'static str,
+    title: &'static str,
+    detail: String,
+}
+
+/// A problem, as a browser shows it.
+struct PageProblem(Problem);
+
+type Page = Result<Response, PageProblem>;
+
+pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/runs", get(runs::show))
+        .route("/run", get(run::show))
+        .route("/calls", get(calls::show))
+        .route_layer(from_fn_with_state(admin.clone(), access::require_session))
+}
+
+/// The answer to paths that nobody serves.
+pub(super) async fn nothing_here(State(_): State<Shared>, uri: Uri) -> Response {
+    let problem = Problem::not_found("there is nothing under this address");
+    if uri.path().starts_with("/api/") { problem.into_response() } else { PageProblem(problem).into_response() }
+}
+
+/// Renders a template.
+pub(super) fn html(status: StatusCode, template: &impl Template) -> Response {
+    match template.render() {
+        Ok(text) => (status, Html(text)).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a page could not be rendered");
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be rendered; see the log")
+                .into_response()
+        }
+    }
+}
+
+impl Admin {
+    fn shell(&self, here: &'static str) -> Shell {
+        Shell {
+            style: assets::style_href(),
+            version: env!("CARGO_PKG_VERSION"),
+            here,
+            problems: self.recording_problems(),
+        }
+    }
+}
+
+impl From<Problem> for PageProblem {
+    fn from(problem: Problem) -> PageProblem {
+        PageProblem(problem)
+    }
+}
+
+impl IntoResponse for PageProblem {
+    fn into_response(self) -> Response {
+        let (status, title) = (self.0.status, self.0.title());
+        html(status, &Message { style: assets::style_href(), title, detail: self.0.detail.into_owned() })
+    }
+}

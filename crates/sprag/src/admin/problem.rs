@@ -1,0 +1,83 @@
+//! What went wrong, as RFC 9457 problem details. Pages show the same as HTML.
+
+use std::borrow::Cow;
+
+use axum::Json;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use sprag_store::StoreError;
+
+/// Why a request to the admin side was not answered as asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(super) status: StatusCode,
+    /// For the person who asked.
+    pub(super) detail: Cow<'static, str>,
+    pub(super) retry_after_seconds: Option<u32>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem { status, detail: detail.into(), retry_after_seconds: None }
+    }
+
+    pub(super) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(super) fn unauthorized(detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::UNAUTHORIZED, detail)
+    }
+
+    pub(super) fn forbidden(detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(super) fn not_found(detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(super) fn too_many_attempts(retry_after_seconds: u32) -> Problem {
+        let detail = "too many wrong tokens came from this address; wait a minute";
+        Problem {
+            retry_after_seconds: Some(retry_after_seconds),
+            ..Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+        }
+    }
+
+    pub(super) fn title(&self) -> &'static str {
+        self.status.canonical_reason().unwrap_or("Error")
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        match error {
+            StoreError::BadCursor(_) => Problem::bad_request(error.to_string()),
+            other => Problem::new(StatusCode::SERVICE_UNAVAILABLE, other.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": "about:blank",
+            "title": self.title(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"sprag\""));
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

@@ -1,0 +1,155 @@
+//! The commands, and what each of them does.
+
+mod check;
+mod client;
+mod events;
+mod prices;
+mod runs;
+mod serve;
+mod status;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use sprag_core::limits::PAGE_ROWS;
+
+use self::client::Asking;
+use crate::config::{Flags, schema};
+
+/// Stands between AI agents and the LLM APIs they call.
+#[derive(Debug, Parser)]
+#[command(name = "sprag", version, about, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the proxy and the dashboard (what `sprag` alone does)
+    Serve {
+        #[command(flatten)]
+        flags: Flags,
+    },
+    /// Check a configuration and say everything that is wrong with it
+    Check {
+        /// The file to check [default: the one that `sprag serve` would read]
+        #[arg(value_name = "CONFIG")]
+        file: Option<PathBuf>,
+        /// Print the problems as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        flags: Flags,
+    },
+    /// Show how a running Sprag is, and what passed through today
+    Status {
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// List runs, or show one with its steps
+    Runs {
+        /// The id of a run to show
+        #[arg(value_name = "RUN")]
+        id: Option<String>,
+        /// Only runs of this agent
+        #[arg(long)]
+        agent: Option<String>,
+        /// At most this many rows
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS)))]
+        limit: u32,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// List calls, the latest first
+    Events {
+        /// Only calls of this run
+        #[arg(long)]
+        run: Option<String>,
+        /// Only calls of this agent
+        #[arg(long)]
+        agent: Option<String>,
+        /// At most this many rows
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS)))]
+        limit: u32,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Show what models cost, or take a newer list of prices
+    Prices {
+        #[command(subcommand)]
+        command: Option<PricesCommand>,
+    },
+    /// Print the JSON Schema of the configuration
+    Schema,
+}
+
+#[derive(Debug, Subcommand)]
+enum PricesCommand {
+    /// List prices in dollars per million tokens, those of the configuration first
+    List {
+        /// A part of the model's name
+        model: Option<String>,
+        /// Only this provider's
+        #[arg(long = "of", value_name = "PROVIDER")]
+        of: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        flags: Flags,
+    },
+    /// Check a list of prices and use it instead of the built-in one
+    Update {
+        /// The list, in the form of prices.tsv
+        file: PathBuf,
+        #[command(flatten)]
+        flags: Flags,
+    },
+}
+
+/// Runs a command; the exit code is 0 when all is well, 1 when the command failed, 2 when its words were off.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let result = match cli.command {
+        None => serve::serve(cli.flags),
+        Some(Command::Serve { flags }) => serve::serve(flags),
+        Some(Command::Check { file, json, flags }) => check::check(file, json, flags),
+        Some(Command::Status { asking }) => status::status(asking),
+        Some(Command::Runs { id, agent, limit, asking }) => runs::runs(id, agent, limit, asking),
+        Some(Command::Events { run, agent, limit, asking }) => events::events(run, agent, limit, asking),
+        Some(Command::Prices { command: None }) => prices::list(None, None, false, Flags::default()),
+        Some(Command::Prices { command: Some(PricesCommand::List { model, of, json, flags }) }) => {
+            prices::list(model.as_deref(), of.as_deref(), json, flags)
+        }
+        Some(Command::Prices { command: Some(PricesCommand::Update { file, flags }) }) => prices::update(&file, flags),
+        Some(Command::Schema) => print_schema(),
+    };
+    match result {
+        Ok(code) => code,
+        // Whoever read the output (`| head`) has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "sprag: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    let json = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+    io.or(json) == Some(std::io::ErrorKind::BrokenPipe)
+}
+
+fn print_schema() -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, &schema())?;
+    writeln!(out)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,48 @@
+//! `sprag status`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use super::client::Asking;
+use crate::admin::api::model::Status;
+use crate::show;
+
+pub(super) fn status(asking: Asking) -> Result<ExitCode> {
+    let answer = asking.get(&["status"], &[])?;
+    if asking.json {
+        answer.print()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let status: Status = answer.read()?;
+    let (today, recording) = (&status.today, &status.recording);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Sprag {}, up for {}", status.version, show::seconds(status.uptime_seconds))?;
+    writeln!(out, "  proxy      {}", show::plain(&status.proxy))?;
+    writeln!(out, "  in flight  {} calls; {} runs in memory", status.in_flight, status.runs_in_memory)?;
+    match recording.ok {
+        true => writeln!(out, "  recording  ok, {} events", show::count(recording.recorded))?,
+        false => writeln!(out, "  recording  in trouble: {}", show::plain(&recording.problems.join("; ")))?,
+    }
+    if recording.money_only + recording.dropped + recording.lost > 0 {
+        let (detail, lost) = (recording.money_only + recording.dropped, recording.lost);
+        writeln!(out, "             {detail} events without their detail, {lost} lost")?;
+    }
+    writeln!(out, "\nToday (UTC)")?;
+    writeln!(out, "  calls      {} ({} failed, {} blocked)", show::count(today.requests), today.errors, today.blocked)?;
+    writeln!(
+        out,
+        "  tokens     {} in ({} from cache), {} out",
+        show::count(today.input_tokens),
+        show::count(today.cached_tokens),
+        show::count(today.output_tokens)
+    )?;
+    writeln!(
+        out,
+        "  cost       {} ({} calls without a price)",
+        show::usd_known(today.cost_usd.0, today.unpriced),
+        today.unpriced
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

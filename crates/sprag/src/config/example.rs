@@ -1,0 +1,128 @@
+//! `sprag.example.toml` holds every key, with its description and its default, and nothing else. The guide's recipes
+//! and table of presets are true.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Schema;
+
+use super::check::check_table;
+use super::presets::PRESETS;
+use super::sandbox::Sandbox;
+use super::schema;
+
+const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+const EXAMPLE: &str = include_str!("../../../../sprag.example.toml");
+
+#[test]
+fn as_it_stands_it_changes_nothing() {
+    let default = Sandbox::new("").load().unwrap().settings;
+    let loaded = Sandbox::new(EXAMPLE).load().unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(loaded.settings, default);
+}
+
+#[test]
+fn the_values_it_shows_are_the_defaults() {
+    let default = Sandbox::new("").load().unwrap().settings;
+    let loaded = Sandbox::new(&uncomment("#")).load().unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(loaded.settings, default);
+    let table: toml::Table = uncomment("#").parse().unwrap();
+    let mut shown = 0;
+    for key in schema::keys() {
+        let Some(default) = key.node.get("default").filter(|_| key.path[0] != "price") else { continue };
+        let path = key.path.iter().map(|part| if part == "*" { "openai" } else { part });
+        let mut values = path.scan(Some(&table), |table, name| {
+            let value = table.and_then(|table| table.get(name));
+            *table = value.and_then(toml::Value::as_table);
+            Some(value)
+        });
+        let value = values.by_ref().last().flatten().unwrap_or_else(|| panic!("{} is not shown", key.path.join(".")));
+        assert_eq!(&serde_json::to_value(value).unwrap(), default, "{}", key.path.join("."));
+        shown += 1;
+    }
+    assert!(shown > 25, "{shown}");
+}
+
+#[test]
+fn the_examples_have_the_right_types() {
+    let table: toml::Table = uncomment("##").parse().unwrap();
+    let mut problems = Vec::new();
+    check_table(&table, schema::root(), "", &mut problems);
+    assert_eq!(problems, []);
+}
+
+#[test]
+fn every_key_is_there_with_its_description() {
+    let mut expected = BTreeMap::new();
+    describe(schema::root(), "", &mut expected);
+    assert_eq!(comments(), expected);
+}
+
+#[test]
+fn the_recipes_of_the_guide_are_right() {
+    let recipes: Vec<_> = GUIDE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(recipes.len(), 3);
+    for recipe in recipes {
+        let sandbox = Sandbox::new("");
+        let home = sandbox.dir.path().display().to_string();
+        std::fs::create_dir(sandbox.path(".config")).unwrap();
+        std::fs::write(sandbox.path(".config/corp-llm-key"), "sk-1").unwrap();
+        std::fs::write(sandbox.path("ca.pem"), "").unwrap();
+        let recipe = recipe.replace("/etc/ssl/corp-ca.pem", sandbox.path("ca.pem").to_str().unwrap());
+        std::fs::write(sandbox.path("sprag.toml"), recipe).unwrap();
+        let sandbox = sandbox.with_env(&[("HOME", &home)]);
+        sandbox.load().unwrap_or_else(|problems| panic!("{problems}"));
+    }
+}
+
+#[test]
+fn the_guide_lists_the_presets() {
+    for preset in PRESETS {
+        let base_url = preset.base_url.map_or("your own".to_owned(), |url| format!("`{url}`"));
+        let rewrite: Vec<_> = preset.rewrite.iter().map(|(from, to)| format!("`{from}` → `{to}` ")).collect();
+        let asks = if preset.stream_usage { " yes" } else { "" };
+        let row = format!("| `{}` | {base_url} | {}|{asks} |", preset.name, rewrite.concat());
+        assert!(GUIDE.contains(&row), "{row}");
+    }
+}
+
+/// The example with every line of one kind of comment made live: `#key = default` or `##key = example`.
+fn uncomment(mark: &str) -> String {
+    let live = |line: &str| {
+        let rest =
+            line.strip_prefix(mark).filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '['));
+        rest.unwrap_or(line).to_owned()
+    };
+    EXAMPLE.lines().map(live).collect::<Vec<_>>().join("\n")
+}
+
+/// Path and description of every key that takes a value, `price` entries included.
+fn describe(node: &Schema, path: &str, found: &mut BTreeMap<String, String>) {
+    for (name, child) in node["properties"].as_object().into_iter().flatten() {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let entry = child.get("items").or_else(|| schema::map_values(child)).unwrap_or(child);
+        if entry.get("properties").is_some() {
+            describe(entry, &path, found);
+        } else {
+            found.insert(path, child["description"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+}
+
+/// Path and comment of every key in the example, live or not.
+fn comments() -> BTreeMap<String, String> {
+    let (mut section, mut comment, mut found) = (String::new(), Vec::new(), BTreeMap::new());
+    for line in EXAMPLE.lines() {
+        let bare = line.trim_start_matches('#');
+        if let Some(text) = line.strip_prefix("# ") {
+            comment.push(text);
+            continue;
+        }
+        if bare.starts_with('[') {
+            section = bare.trim_matches(['[', ']']).replace(".openai", "");
+        } else if let Some((key, _)) = bare.split_once(" = ") {
+            found.insert(format!("{section}.{key}"), comment.join(" "));
+        }
+        comment.clear();
+    }
+    found
+}

@@ -1,0 +1,235 @@
+//! The TOML as written. Every doc comment here is also the key's description in the JSON Schema and its comment in
+//! `sprag.example.toml`, and every `Default` is the one place where a default stands.
+//!
+//! Keys without a default are `Option`. Unknown keys are refused.
+
+mod log;
+mod price;
+mod provider;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sprag_core::event::RunOrigin;
+
+pub use log::{Log, LogCalls, LogFormat};
+pub use price::{Price, Prices, Unpriced, UsdPerMillion};
+pub use provider::{Http2, Provider, Timeouts};
+
+use super::secret::Secret;
+
+/// Sprag's configuration.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct File {
+    /// The listener that agents talk to.
+    pub proxy: Proxy,
+    /// The listener of the dashboard and the admin API.
+    pub admin: Admin,
+    /// Where Sprag keeps its files.
+    pub data: Data,
+    /// The APIs behind Sprag, by name. The presets need no entry; an entry changes what it names.
+    pub providers: BTreeMap<String, Provider>,
+    /// Which provider serves a path that names none.
+    pub routing: Routing,
+    /// How calls are put together into runs.
+    pub runs: Runs,
+    /// What Sprag adds to answers.
+    pub responses: Responses,
+    /// What is recorded of each call, and for how long.
+    pub events: Events,
+    /// What happens to calls that have no price.
+    pub prices: Prices,
+    /// Own prices, in dollars per million tokens. They stand before the built-in table.
+    pub price: Vec<Price>,
+    /// What Sprag writes to the terminal.
+    pub log: Log,
+}
+
+/// The listener that agents talk to.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Proxy {
+    /// Address and port. Use 0.0.0.0 to be reached from other machines.
+    pub listen: String,
+    /// Connections open at once; more wait to be accepted.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_connections: u64,
+    /// Largest request body in bytes; a larger one is refused with status 413.
+    #[schemars(range(min = 1024, max = 1_073_741_824))]
+    pub max_body_bytes: u64,
+    /// Largest request head in bytes.
+    #[schemars(range(min = 8192, max = 1_048_576))]
+    pub max_header_bytes: u64,
+    /// Time for a client to send the head of a request.
+    #[schemars(range(min = 100, max = 600_000))]
+    pub header_read_timeout_ms: u64,
+    /// Requests of one agent in flight at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_requests_per_agent: u64,
+    /// Grace for answers in flight when Sprag is asked to stop.
+    #[schemars(range(min = 0, max = 3600))]
+    pub drain_seconds: u64,
+}
+
+/// The listener of the dashboard and the admin API.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admin {
+    /// Address and port. Keep it where agents cannot reach it.
+    pub listen: String,
+    /// Token of the admin API and the dashboard. Without one, the first start makes one and keeps it in the data directory.
+    #[schemars(example = &"a-long-random-text")]
+    pub token: Option<Secret>,
+}
+
+/// Where Sprag keeps its files.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Data {
+    /// Directory, made if absent. Without one: $XDG_DATA_HOME/sprag, ~/.local/share/sprag, or ./sprag-data where there is no home.
+    #[schemars(example = &"/var/lib/sprag")]
+    pub dir: Option<String>,
+}
+
+/// Which provider serves a path that names none.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Routing {
+    /// Provider of /v1/*, /v1/messages excepted.
+    pub default_openai: String,
+    /// Provider of /v1/messages*.
+    pub default_anthropic: String,
+    /// Provider of /v1beta/*.
+    pub default_gemini: String,
+}
+
+/// How calls are put together into runs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Runs {
+    /// What may tell which run a call belongs to. The order is fixed; leave out what should not count.
+    pub sources: Vec<RunSource>,
+    /// A run without calls for this long is over.
+    #[schemars(range(min = 1, max = 10080))]
+    pub idle_minutes: u64,
+}
+
+/// One way to tell the run of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunSource {
+    /// A run id in a header or in the body.
+    Declared,
+    /// The client's own session id.
+    Session,
+    /// The id of an earlier answer.
+    Previous,
+    /// A trace id shared by several calls.
+    Trace,
+    /// A conversation that goes on.
+    Conversation,
+}
+
+impl From<RunSource> for RunOrigin {
+    fn from(source: RunSource) -> RunOrigin {
+        match source {
+            RunSource::Declared => RunOrigin::Declared,
+            RunSource::Session => RunOrigin::Session,
+            RunSource::Previous => RunOrigin::Previous,
+            RunSource::Trace => RunOrigin::Trace,
+            RunSource::Conversation => RunOrigin::Conversation,
+        }
+    }
+}
+
+/// What Sprag adds to answers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Responses {
+    /// Add the `sprag` object (run, step, cost) to answers.
+    pub metadata: bool,
+    /// Also answer in the form of other gateways: "agentwall", "fairvisor".
+    pub compat: Vec<Compat>,
+}
+
+/// Another gateway whose answers Sprag can imitate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Compat {
+    /// The metadata also under `agentwall`.
+    Agentwall,
+    /// `X-Fairvisor-Reason` and `X-Fairvisor-Loop-Delay`.
+    Fairvisor,
+}
+
+/// What is recorded of each call, and for how long.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Events {
+    /// Days that events are kept.
+    #[schemars(range(min = 1, max = 3650))]
+    pub retention_days: u64,
+    /// Days that runs are kept after their last call.
+    #[schemars(range(min = 1, max = 3650))]
+    pub run_retention_days: u64,
+    /// Longest time until a recorded call can be read on the dashboard.
+    #[schemars(range(min = 10, max = 1000))]
+    pub flush_ms: u64,
+    /// Largest spool of events that wait for the database, in MiB.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub max_spool_mib: u64,
+    /// Largest database in MiB; the oldest events go first. 0 is no limit.
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub max_db_mib: u64,
+}
+
+impl Default for Proxy {
+    fn default() -> Proxy {
+        Proxy {
+            listen: "127.0.0.1:7070".to_owned(),
+            max_connections: 10_000,
+            max_body_bytes: sprag_core::limits::BODY_BYTES as u64,
+            max_header_bytes: 65_536,
+            header_read_timeout_ms: 60_000,
+            max_requests_per_agent: 1000,
+            drain_seconds: 30,
+        }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Admin {
+        Admin { listen: "127.0.0.1:7071".to_owned(), token: None }
+    }
+}
+
+impl Default for Routing {
+    fn default() -> Routing {
+        Routing {
+            default_openai: "openai".to_owned(),
+            default_anthropic: "anthropic".to_owned(),
+            default_gemini: "gemini".to_owned(),
+        }
+    }
+}
+
+impl Default for Runs {
+    fn default() -> Runs {
+        use RunSource::{Conversation, Declared, Previous, Session, Trace};
+        Runs { sources: vec![Declared, Session, Previous, Trace, Conversation], idle_minutes: 60 }
+    }
+}
+
+impl Default for Responses {
+    fn default() -> Responses {
+        Responses { metadata: true, compat: Vec::new() }
+    }
+}
+
+impl Default for Events {
+    fn default() -> Events {
+        Events { retention_days: 30, run_retention_days: 90, flush_ms: 500, max_spool_mib: 1024, max_db_mib: 0 }
+    }
+}

@@ -1,0 +1,194 @@
+//! What the program uses: every default filled in, every text parsed, nothing left open that could be decided.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName};
+use sprag_core::event::RunOrigin;
+use sprag_core::price::PriceOverride;
+use sprag_core::wire::Family;
+
+use super::base_url::BaseUrl;
+use super::file::{Compat, Http2, LogCalls, LogFormat, Unpriced};
+use super::secret::Secret;
+
+/// The whole configuration, ready for use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The listener that agents talk to.
+    pub proxy: Proxy,
+    /// The listener of the dashboard and the admin API.
+    pub admin: Admin,
+    /// Where Sprag keeps its files.
+    pub data_dir: PathBuf,
+    /// The APIs behind Sprag, by name. Shared, because calls in flight outlive a reload.
+    pub providers: BTreeMap<Arc<str>, Arc<Provider>>,
+    /// Which provider serves a path that names none.
+    pub routing: Routing,
+    /// How calls are put together into runs.
+    pub runs: Runs,
+    /// What Sprag adds to answers.
+    pub responses: Responses,
+    /// What is recorded, and for how long.
+    pub events: Events,
+    /// What calls cost.
+    pub prices: Prices,
+    /// What Sprag writes to the terminal.
+    pub log: Log,
+}
+
+/// The listener that agents talk to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Connections open at once.
+    pub max_connections: usize,
+    /// Largest request body.
+    pub max_body_bytes: usize,
+    /// Largest request head.
+    pub max_header_bytes: usize,
+    /// Time for a client to send the head of a request.
+    pub header_read_timeout: Duration,
+    /// Requests of one agent in flight at once.
+    pub max_requests_per_agent: usize,
+    /// Grace for answers in flight at the end.
+    pub drain: Duration,
+}
+
+/// The listener of the dashboard and the admin API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The configured token. Without one, [`keep_admin_token`](super::keep_admin_token) makes one.
+    pub token: Option<Secret>,
+}
+
+/// One API behind Sprag.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provider {
+    /// Its name in paths, events and metrics.
+    pub name: Arc<str>,
+    /// Stands before the path that the client sent.
+    pub base: BaseUrl,
+    /// Its wire format.
+    pub family: Family,
+    /// Where a key held by Sprag goes.
+    pub auth: Auth,
+    /// The key held by Sprag, for callers with keys of Sprag's own. Nothing uses it yet.
+    pub key: Option<Secret>,
+    /// Set on every request. Marked sensitive, so that they never print.
+    pub headers: HeaderMap,
+    /// Whether to ask for usage in chat streams.
+    pub stream_usage: bool,
+    /// How long it may take.
+    pub timeouts: Timeouts,
+    /// When to speak HTTP/2.
+    pub http2: Http2,
+    /// Certificate authorities to trust instead of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Its name in the price table.
+    pub price_as: Arc<str>,
+}
+
+/// Where a key held by Sprag goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// `authorization: Bearer KEY`
+    Bearer,
+    /// The key alone in this header.
+    Header(HeaderName),
+    /// Nowhere.
+    None,
+}
+
+/// How long a provider may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub idle: Duration,
+    /// The whole call; none for no limit.
+    pub total: Option<Duration>,
+}
+
+/// Which provider serves a path that names none. Each is a key of [`Settings::providers`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routing {
+    /// `/v1/*`
+    pub default_openai: Arc<str>,
+    /// `/v1/messages*`
+    pub default_anthropic: Arc<str>,
+    /// `/v1beta/*`
+    pub default_gemini: Arc<str>,
+}
+
+/// How calls are put together into runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// What counts, each once, in the order in which it is asked.
+    pub sources: Vec<RunOrigin>,
+    /// A run without calls for this long is over.
+    pub idle: Duration,
+}
+
+/// What Sprag adds to answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Responses {
+    /// The `sprag` object in answers.
+    pub metadata: bool,
+    /// Other gateways to imitate, each once.
+    pub compat: Vec<Compat>,
+}
+
+/// What is recorded, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Events {
+    /// How long events are kept.
+    pub retention: Duration,
+    /// How long runs are kept after their last call.
+    pub run_retention: Duration,
+    /// Longest time between a call and its event on disk.
+    pub flush: Duration,
+    /// Largest spool of events that wait for the database.
+    pub max_spool_bytes: u64,
+    /// Largest database; none for no limit.
+    pub max_db_bytes: Option<u64>,
+}
+
+/// What calls cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices {
+    /// What happens to a call to a model without a price.
+    pub unpriced: Unpriced,
+    /// Own prices; they stand before the built-in table.
+    pub overrides: Vec<PriceOverride>,
+}
+
+/// What Sprag writes to the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// How a line looks. `Auto` is decided by whoever knows the terminal.
+    pub format: LogFormat,
+    /// A directive that `tracing_subscriber::EnvFilter` reads.
+    pub level: String,
+    /// Whether each call gets a line. `Auto` is decided there too.
+    pub calls: LogCalls,
+}
+
+impl Provider {
+    /// The URL to call for a path (and query) that a client sent, agent and provider already taken off.
+    ///
+    /// # Errors
+    /// If the path cannot stand in a URL.
+    pub fn url(&self, path_and_query: &str) -> Result<http::Uri, http::uri::InvalidUri> {
+        self.base.join(path_and_query)
+    }
+}

@@ -1,0 +1,115 @@
+//! The call to the upstream.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, HeaderValue};
+use http::request::Parts;
+use http::{Method, Request, Response, Version};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use sprag_core::event::Ending;
+use sprag_core::policy::Permit;
+use sprag_core::wire::{Reason, Refusal};
+use tokio::time::Instant;
+
+use super::answer::Asked;
+use super::headers::{limit_accept_encoding, prepare_request};
+use super::invalid;
+use super::route::Route;
+use super::ticket::Ticket;
+use crate::app::App;
+use crate::config::Provider;
+use crate::upstream::NoAnswer;
+
+/// An upstream's answer, of which the head is here.
+pub(crate) struct Forwarded {
+    pub(crate) response: Response<Incoming>,
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) asked: Asked,
+    /// When the whole call must be over.
+    pub(crate) deadline: Option<Instant>,
+    /// Only the head was asked for.
+    pub(crate) is_head: bool,
+}
+
+/// Sends the request. Takes the permit, so that nothing is sent that was not judged.
+#[expect(clippy::too_many_arguments, reason = "each is a value of the line in `handle`, used once")]
+pub(crate) async fn forward(
+    _permit: Permit,
+    app: &App,
+    route: &Route<'_>,
+    head: &Parts,
+    body: Bytes,
+    is_decoded: bool,
+    asked: Asked,
+    ticket: &mut Ticket,
+) -> Result<Forwarded, Refusal> {
+    let provider = route.provider;
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = provider.url(&path_and_query(head, route.path)).map_err(invalid)?;
+    *request.version_mut() = Version::HTTP_11;
+    let headers = request.headers_mut();
+    *headers = head.headers.clone();
+    prepare_request(headers, &host(provider));
+    if is_decoded {
+        headers.remove(CONTENT_ENCODING);
+    }
+    if asked.dialect.is_llm() {
+        limit_accept_encoding(headers, asked.edits());
+    }
+    for (name, value) in &provider.headers {
+        headers.insert(name, value.clone());
+    }
+
+    let deadline = provider.timeouts.total.map(|total| Instant::now() + total);
+    let upstream = app.upstreams.load().get(&provider.name).cloned();
+    let upstream = upstream.ok_or_else(|| invalid("the provider was removed while the request ran"))?;
+    let sent = upstream.send(request);
+    let answer = match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, sent)
+            .await
+            .unwrap_or_else(|_| Err(NoAnswer::TimedOut(provider.timeouts.total.unwrap_or_default()))),
+        None => sent.await,
+    };
+    match answer {
+        Ok(response) => {
+            let is_head = head.method == Method::HEAD;
+            Ok(Forwarded { response, provider: provider.clone(), asked, deadline, is_head })
+        }
+        Err(failure) => Err(unanswered(provider, &failure, ticket)),
+    }
+}
+
+/// The path that the upstream sees, with the query of the client.
+fn path_and_query<'a>(head: &'a Parts, path: &'a str) -> Cow<'a, str> {
+    match head.uri.query() {
+        Some(query) => Cow::Owned(format!("{path}?{query}")),
+        None => Cow::Borrowed(path),
+    }
+}
+
+fn host(provider: &Provider) -> HeaderValue {
+    HeaderValue::from_str(provider.base.authority.as_str()).unwrap_or_else(|_| HeaderValue::from_static("upstream"))
+}
+
+fn unanswered(provider: &Provider, failure: &NoAnswer, ticket: &mut Ticket) -> Refusal {
+    let (reason, ending) = match failure {
+        NoAnswer::Unreachable(_) => (Reason::UpstreamUnreachable, Ending::UpstreamGone),
+        NoAnswer::TimedOut(_) => (Reason::UpstreamTimeout, Ending::TimedOut),
+    };
+    ticket.mark_failed(ending, failure.to_string());
+    let advice = match failure {
+        NoAnswer::Unreachable(why) if why.contains("certificate") => {
+            "; for a private certificate authority set `ca_file` there"
+        }
+        _ => " and the network",
+    };
+    let message = format!(
+        "provider `{}` at {} did not answer: {failure}. Check `[providers.{}]` in the configuration{advice}.",
+        provider.name, provider.base, provider.name
+    );
+    Refusal::new(reason, message)
+}

@@ -1,0 +1,188 @@
+//! Who is calling, which run the call belongs to, and what it leaves behind for the calls that follow.
+
+use std::borrow::Cow;
+
+use http::HeaderMap;
+use http::request::Parts;
+use sprag_core::event::{Ending, RunOrigin, RunRecord};
+use sprag_core::id::{AgentName, BadName, RunId};
+use sprag_core::run::{
+    Brought, Clue, Lookup, Named, RETRY_MS, Remember, Scope, Signs, at_opening, at_settling, evidence, name_run,
+};
+use sprag_core::time::Timestamp;
+use sprag_core::wire::{Call, History, Reply};
+use sprag_store::RunKey;
+
+use super::ticket::TicketRun;
+use crate::app::App;
+
+/// Where clients put their credential.
+const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
+/// Headers that are meant for Sprag: one that is no text is an error, not absent.
+const RUN_HEADERS: [&str; 3] = ["x-sprag-run-id", "x-agentwall-run-id", "x-sprag-parent-run-id"];
+const AGENT_HEADERS: [&str; 2] = ["x-sprag-agent", "x-agent-id"];
+
+/// The caller of one request.
+pub(crate) struct Caller {
+    pub(crate) agent: AgentName,
+    pub(crate) scope: Scope,
+    /// None for requests outside any run.
+    pub(crate) run: Option<CallerRun>,
+}
+
+/// The run of one request.
+pub(crate) struct CallerRun {
+    pub(crate) key: RunKey,
+    pub(crate) parent: Option<RunId>,
+    pub(crate) origin: RunOrigin,
+    /// The run was begun by this request: nothing older is on record.
+    pub(crate) is_fresh: bool,
+}
+
+/// Finds the caller. Requests that are no LLM calls belong to a run only when they name it.
+///
+/// # Errors
+/// When an agent or a run is declared with a name that cannot be one.
+pub(crate) fn identify(
+    app: &App,
+    wanted: &[RunOrigin],
+    agent_in_path: Option<&str>,
+    head: &Parts,
+    call: Option<(&Call<'_>, Option<&History>)>,
+    now: Timestamp,
+) -> Result<Caller, BadName> {
+    let headers = &head.headers;
+    let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
+    refuse_unreadable(headers)?;
+    let agent = agent(agent_in_path, headers, call.and_then(|(call, _)| call.own.agent.as_deref()))?;
+    let scope = Scope::new(&agent, credential(head));
+    let signs = Signs::read(header);
+    let run = match name_run(&signs, call.map(|(call, _)| call), wanted)? {
+        Some(Named { id, parent, origin }) => {
+            Some(CallerRun { key: RunKey { agent: agent.clone(), id }, parent, origin, is_fresh: false })
+        }
+        None => call.map(|(call, history)| {
+            let is_retry = signs.retries.is_some_and(|retries| retries > 0);
+            let previous_id = call.previous_id.as_deref();
+            let clues = evidence(scope, Brought { previous_id, trace: signs.trace, history, is_retry }, wanted);
+            let found = clues.iter().find_map(|clue| Some((look_up(app, clue, now)?, clue.origin)));
+            let trace = signs.trace.filter(|_| wanted.contains(&RunOrigin::Trace));
+            match (found, trace) {
+                (Some((key, origin)), _) => CallerRun { key, parent: None, origin, is_fresh: false },
+                (None, Some(trace)) => {
+                    let key = RunKey { agent: agent.clone(), id: scope.trace_run(trace) };
+                    CallerRun { key, parent: None, origin: RunOrigin::Trace, is_fresh: false }
+                }
+                (None, None) => {
+                    let key = RunKey { agent: agent.clone(), id: app.ids.run(now) };
+                    CallerRun { key, parent: None, origin: RunOrigin::Conversation, is_fresh: true }
+                }
+            }
+        }),
+    };
+    if let Some(run) = &run {
+        let history = call.and_then(|(_, history)| history);
+        keep(app, &run.key, &at_opening(scope, signs.trace, history, signs.retries.is_some()));
+    }
+    Ok(Caller { agent, scope, run })
+}
+
+/// Who calls: named in the path, in a header or in the body.
+///
+/// # Errors
+/// When the name cannot be one.
+pub(crate) fn agent(in_path: Option<&str>, headers: &HeaderMap, in_body: Option<&str>) -> Result<AgentName, BadName> {
+    let in_path = in_path.map(percent_decoded);
+    let header = |name: &&str| headers.get(*name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
+    let named = in_path.as_deref().or_else(|| AGENT_HEADERS.iter().find_map(header)).or(in_body);
+    Ok(named.map(AgentName::parse).transpose()?.unwrap_or_default())
+}
+
+/// Leaves behind what ties later requests to the run of a call that is over. Only the first time does anything.
+pub(crate) fn leave_evidence(
+    app: &App,
+    run: &mut TicketRun,
+    record: Option<&RunRecord>,
+    ending: Ending,
+    reply: &Reply,
+) {
+    if std::mem::replace(&mut run.has_left_evidence, true) {
+        return;
+    }
+    let is_named = record.is_some_and(|run| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session));
+    let is_whole = ending == Ending::Complete;
+    keep(app, &run.key, &at_settling(run.scope, run.history.as_ref(), reply, is_whole, is_named));
+}
+
+fn keep(app: &App, key: &RunKey, remember: &Remember) {
+    app.state.remember(&remember.clues, key);
+    remember.unless_taken.iter().for_each(|clue| app.state.remember_unless_taken(*clue, key));
+    remember.withdrawn.iter().for_each(|clue| app.state.withdraw(*clue, key));
+    remember.offers.iter().for_each(|clue| app.state.offer(*clue, key));
+}
+
+fn look_up(app: &App, clue: &Clue, now: Timestamp) -> Option<RunKey> {
+    match clue.lookup {
+        Lookup::Known => app.state.resolve(&[clue.hash]).map(|(_, key)| key),
+        Lookup::Claim => app.state.claim(clue.hash),
+        Lookup::Retry => app.state.claim(clue.hash).filter(|key| {
+            let last_at = app.state.totals(key).map(|totals| totals.last_at);
+            last_at.is_some_and(|last_at| now.since_ms(last_at) <= RETRY_MS)
+        }),
+    }
+}
+
+fn refuse_unreadable(headers: &HeaderMap) -> Result<(), BadName> {
+    let is_unreadable = |name: &&str| headers.get(*name).is_some_and(|v| std::str::from_utf8(v.as_bytes()).is_err());
+    if RUN_HEADERS.iter().any(is_unreadable) {
+        return Err(BadName::Run("has a character that is not printable"));
+    }
+    if AGENT_HEADERS.iter().any(is_unreadable) {
+        return Err(BadName::Agent("has another character"));
+    }
+    Ok(())
+}
+
+/// What proves who the caller is: a header, or Gemini's `?key=`.
+fn credential(head: &Parts) -> Option<&[u8]> {
+    let header = CREDENTIALS.iter().find_map(|name| head.headers.get(*name)).map(|value| value.as_bytes());
+    let in_query = || head.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key=")).map(str::as_bytes);
+    header.or_else(in_query)
+}
+
+/// A part of a path as it was meant: clients write `%40` for `@`. What is not valid stays as it is.
+fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = text.get(at + 1..at + 3).filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| bytes[at] == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_as_they_were_meant() {
+        let cases = [("bot", "bot"), ("team%3Abot%40x", "team:bot@x"), ("50%", "50%"), ("%zz", "%zz"), ("%ff", "%ff")];
+        for (path, meant) in cases {
+            assert_eq!(percent_decoded(path), meant);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A request's way through Sprag. [`handle`] is the line; each step is a file.
+//!
+//! ```text
+//! route → read → parse → identify → open → judge → forward → observe → settle
+//! ```
+//!
+//! A step takes values and returns a value. Every early exit is a [`Refusal`], which `respond` turns into bytes in the
+//! caller's dialect. `forward` needs a permit, and only the judge makes one.
+
+mod answer;
+mod body;
+mod encoding;
+mod forward;
+mod headers;
+mod identify;
+mod observe;
+mod open;
+mod read;
+mod reader;
+mod respond;
+mod route;
+mod ticket;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use sprag_core::event::Ending;
+use sprag_core::policy::judge;
+use sprag_core::wire::{Call, Reason, Refusal, outgoing};
+
+use self::answer::Asked;
+pub use self::body::{Body, BrokenOff};
+use self::encoding::{Decoder, decode_all};
+use self::forward::Forwarded;
+use self::route::Route;
+use self::ticket::Ticket;
+use crate::app::App;
+use crate::config::Settings;
+
+/// Answers one request.
+pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body> {
+    let arrived = Instant::now();
+    let settings = app.settings.load_full();
+    let (head, body) = request.into_parts();
+    if route::is_health_check(&head.method, head.uri.path()) {
+        return respond::healthy();
+    }
+    let Some(route) = route::find(&settings, &head.method, head.uri.path(), &head.headers) else {
+        return respond::nowhere(&settings, head.uri.path());
+    };
+    let mut ticket = Ticket::new(app.clone(), &route, &head, arrived);
+    let family = route.family();
+    match send(&app, &settings, &route, &head, body, &mut ticket).await {
+        Ok(forwarded) => answer::pass_on(&settings, family, forwarded, ticket).await,
+        Err(refusal) => respond::refuse(family, &refusal, ticket),
+    }
+}
+
+/// Everything up to the head of the upstream's answer.
+async fn send(
+    app: &Arc<App>,
+    settings: &Settings,
+    route: &Route<'_>,
+    head: &Parts,
+    body: Incoming,
+    ticket: &mut Ticket,
+) -> Result<Forwarded, Refusal> {
+    // Whatever is wrong with the body, it is this agent's. A name that cannot be one is refused below.
+    if let Ok(agent) = identify::agent(route.agent, &head.headers, None) {
+        ticket.set_caller(agent, None);
+    }
+    let is_expecting = head.headers.contains_key(http::header::EXPECT);
+    let sent = match read::read(body, settings.proxy.max_body_bytes, is_expecting).await {
+        Ok(sent) => sent,
+        Err(unread) => {
+            if matches!(unread, read::Unread::Gone) {
+                ticket.mark_failed(Ending::ClientGone, unread.to_string());
+            }
+            return Err(respond::unread(unread));
+        }
+    };
+    let read_at = Instant::now();
+    let plain = decoded(route, head, &sent, settings.proxy.max_body_bytes)?;
+    let call = match route.dialect.is_llm() {
+        true => Some(Call::parse(route.dialect, route.path, &plain).map_err(invalid)?),
+        false => None,
+    };
+    let in_flight = open::open(app, settings, route, head, call.as_ref(), ticket).await?;
+    let permit = judge(&open::facts(app, settings, route, call.as_ref(), in_flight))?;
+
+    let wants_usage = call.as_ref().is_some_and(|call| asks_for_usage(call, route));
+    let changed = call.as_ref().and_then(|call| outgoing(call, &plain, wants_usage));
+    let asked = Asked {
+        dialect: route.dialect,
+        strips_usage: wants_usage && call.as_ref().is_some_and(|call| !call.stream_options.asks_for_usage()),
+        metadata: settings.responses.metadata && route.dialect.is_llm(),
+    };
+    if call.is_some() {
+        ticket.keep_sample(&plain);
+    }
+    // A body that must change is sent decoded; any other goes as it came.
+    let (body, is_decoded) = match changed {
+        Some(changed) => (Bytes::from(changed), true),
+        None => (sent, false),
+    };
+    drop(call);
+    ticket.mark_sent(read_at);
+    forward::forward(permit, app, route, head, body, is_decoded, asked, ticket).await
+}
+
+/// The body as it can be read.
+fn decoded(route: &Route<'_>, head: &Parts, sent: &Bytes, limit: usize) -> Result<Bytes, Refusal> {
+    if !route.dialect.is_llm() {
+        return Ok(sent.clone());
+    }
+    let decoder = Decoder::for_headers(&head.headers, limit).map_err(invalid)?;
+    let Some(mut decoder) = decoder else { return Ok(sent.clone()) };
+    match decode_all(&mut decoder, sent, limit) {
+        Ok(Some(plain)) => Ok(plain),
+        Ok(None) => Err(respond::unread(read::Unread::TooLarge(limit))),
+        Err(_) => Err(invalid("the request body cannot be decoded as its content-encoding says")),
+    }
+}
+
+/// Chat streams report usage only when asked.
+fn asks_for_usage(call: &Call<'_>, route: &Route<'_>) -> bool {
+    use sprag_core::wire::Dialect::{OpenaiChat, OpenaiCompletions};
+    call.is_stream && route.provider.stream_usage && matches!(route.dialect, OpenaiChat | OpenaiCompletions)
+}
+
+/// A request that makes no sense.
+fn invalid(why: impl ToString) -> Refusal {
+    Refusal::new(Reason::InvalidRequest, why.to_string())
+}

@@ -1,0 +1,228 @@
+//! An upstream's answer on its way to the client: passed on as it comes, watched on the side, settled at its end.
+//!
+//! The answer's account is settled *before* its last bytes are released, so that the client's next request finds
+//! the run as this answer left it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body as _, Frame};
+use hyper::body::Incoming;
+use sprag_core::event::Ending;
+use sprag_core::wire::refusal::stream_error;
+use sprag_core::wire::{Reason, Refusal};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep};
+
+use super::body::BrokenOff;
+use super::reader::{Reader, Taken};
+use super::ticket::{Settled, Ticket};
+
+/// An answer under observation.
+pub struct Observed {
+    upstream: Incoming,
+    reader: Reader,
+    ticket: Ticket,
+    /// How the metadata of this answer is written; None when it is not.
+    metadata: Option<Signature>,
+    /// Bytes that may go to the client now.
+    out: VecDeque<Bytes>,
+    trailers: Option<HeaderMap>,
+    stage: Stage,
+    patience: Patience,
+}
+
+/// Turns what settling found into the field that is put into the answer.
+pub(crate) type Signature = Box<dyn Fn(&Settled) -> String + Send + Sync>;
+
+enum Stage {
+    Flowing,
+    /// The provider reported no usage: tokens are being counted on another thread.
+    Counting(JoinHandle<Option<Settled>>),
+    /// The same for an answer that failed; then the client is told.
+    Failing(JoinHandle<Option<Settled>>, &'static str),
+    /// The upstream's body is over; what is left in `out` goes to the client.
+    Ended,
+    /// The client's connection must be cut.
+    Broken(String),
+}
+
+/// How long an upstream may keep silent.
+pub(crate) struct Patience {
+    idle: Option<Duration>,
+    deadline: Option<Instant>,
+    /// Since when the upstream has been asked for more and has given nothing. A client that reads slowly does not
+    /// ask, and its time does not count.
+    asked: Option<Instant>,
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Observed {
+    pub(crate) fn new(
+        upstream: Incoming,
+        reader: Reader,
+        ticket: Ticket,
+        metadata: Option<Signature>,
+        patience: Patience,
+    ) -> Observed {
+        let (out, trailers) = (VecDeque::new(), None);
+        Observed { upstream, reader, ticket, metadata, out, trailers, stage: Stage::Flowing, patience }
+    }
+
+    pub(crate) fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(bytes) = this.out.pop_front() {
+                if bytes.is_empty() {
+                    continue;
+                }
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            match &mut this.stage {
+                Stage::Flowing => ready!(this.poll_upstream(cx)),
+                Stage::Counting(counting) => {
+                    // A panic while counting settled the ticket all the same, when it was dropped.
+                    let settled = ready!(Pin::new(counting).poll(cx)).unwrap_or_default();
+                    this.release(settled);
+                }
+                Stage::Failing(counting, why) => {
+                    let why = *why;
+                    let _ = ready!(Pin::new(counting).poll(cx));
+                    this.break_off(why);
+                }
+                Stage::Ended => return Poll::Ready(this.trailers.take().map(|t| Ok(Frame::trailers(t)))),
+                Stage::Broken(why) => {
+                    let broken = BrokenOff(std::mem::take(why));
+                    this.stage = Stage::Ended;
+                    return Poll::Ready(Some(Err(broken)));
+                }
+            }
+        }
+    }
+
+    fn poll_upstream(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match Pin::new(&mut self.upstream).poll_frame(cx) {
+            Poll::Pending => {
+                ready!(self.patience.poll_over(cx));
+                self.fail(Ending::TimedOut, "the upstream kept silent for too long");
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                self.patience.asked = None;
+                match frame.into_data() {
+                    Ok(data) => {
+                        self.ticket.mark_first_byte();
+                        let taken = self.reader.take(data, &mut self.out);
+                        self.act(taken);
+                    }
+                    Err(frame) => self.trailers = frame.into_trailers().ok(),
+                }
+            }
+            Poll::Ready(None) => {
+                let taken = self.reader.end();
+                if taken == Taken::Closing && self.reader.is_cut_short(self.ticket.event().status) {
+                    self.fail(Ending::UpstreamGone, "the upstream ended its stream before the answer was over");
+                } else {
+                    self.act(taken);
+                }
+            }
+            Poll::Ready(Some(Err(_))) => self.fail(Ending::UpstreamGone, "the upstream broke off its answer"),
+        }
+        Poll::Ready(())
+    }
+
+    fn act(&mut self, taken: Taken) {
+        match taken {
+            Taken::Passed => {}
+            Taken::Closing => self.close(),
+            Taken::Over => self.stage = Stage::Ended,
+            Taken::Unreadable => self.fail(Ending::UpstreamGone, "the upstream's compressed answer cannot be decoded"),
+        }
+    }
+
+    /// The answer is over: settles it, after counting its tokens if the provider did not.
+    fn close(&mut self) {
+        let ending = self.reader.ending(self.ticket.event().status);
+        let reply = self.reader.reply();
+        if ending == Ending::UpstreamError {
+            // The provider's own words may quote the prompt or the key.
+            self.ticket.mark_failed(ending, "the provider reported an error");
+        }
+        if self.ticket.needs_count(reply) {
+            self.stage = Stage::Counting(self.ticket.settle_counted(reply.clone(), ending));
+        } else {
+            let settled = self.ticket.settle(reply, reply.usage, ending);
+            self.release(settled);
+        }
+    }
+
+    fn release(&mut self, settled: Option<Settled>) {
+        let field = settled.zip(self.metadata.as_ref()).map(|(settled, signature)| signature(&settled));
+        let is_over = self.reader.release(field.as_deref(), &mut self.out);
+        self.stage = if is_over { Stage::Ended } else { Stage::Flowing };
+    }
+
+    /// The upstream failed in the middle: settles the call, then lets the client know.
+    fn fail(&mut self, ending: Ending, why: &'static str) {
+        self.ticket.mark_failed(ending, why);
+        let reply = self.reader.reply();
+        if self.ticket.needs_count(reply) {
+            self.stage = Stage::Failing(self.ticket.settle_counted(reply.clone(), ending), why);
+        } else {
+            self.ticket.settle(reply, reply.usage, ending);
+            self.break_off(why);
+        }
+    }
+
+    /// A stream ends in its dialect's error form; anything else is cut.
+    fn break_off(&mut self, why: &str) {
+        let dialect = self.ticket.event().dialect;
+        let reply = self.reader.reply();
+        self.stage = if self.reader.is_closed() && (reply.complete || reply.error.is_some()) {
+            Stage::Ended
+        } else if self.reader.can_say_error() && !self.reader.is_closed() {
+            self.reader.give_up(&mut self.out);
+            let refusal = Refusal::new(Reason::UpstreamCut, format!("{why}; the answer is incomplete"));
+            self.out.push_back(Bytes::from(stream_error(dialect, &refusal, self.reader.sequence_number())));
+            Stage::Ended
+        } else {
+            Stage::Broken(why.to_owned())
+        };
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        // Still open: the client went away.
+        self.ticket.settle_aside(self.reader.reply(), Ending::ClientGone);
+    }
+}
+
+impl Patience {
+    /// Patience that begins now. A zero is no limit.
+    pub(crate) fn new(idle: Duration, deadline: Option<Instant>) -> Patience {
+        Patience { idle: (!idle.is_zero()).then_some(idle), deadline, asked: None, alarm: None }
+    }
+
+    /// Ready when the upstream has been silent for too long.
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let asked = *self.asked.get_or_insert_with(Instant::now);
+        let idle_end = self.idle.map(|idle| asked + idle);
+        let Some(end) = [idle_end, self.deadline].into_iter().flatten().min() else { return Poll::Pending };
+        // One timer serves many frames: it is moved only when it goes off and was not meant to.
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        loop {
+            ready!(alarm.as_mut().poll(cx));
+            if end <= Instant::now() {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(end);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Where a request goes: which provider, under which path, in which dialect.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method};
+use sprag_core::wire::{Dialect, Family};
+
+use crate::config::{Provider, Settings};
+
+/// The way of one request.
+#[derive(Debug)]
+pub(crate) struct Route<'a> {
+    /// The provider it goes to.
+    pub(crate) provider: &'a Arc<Provider>,
+    /// The agent, when the path names it.
+    pub(crate) agent: Option<&'a str>,
+    /// The path that the provider sees, before its base URL is put in front.
+    pub(crate) path: &'a str,
+    /// The wire format.
+    pub(crate) dialect: Dialect,
+}
+
+impl Route<'_> {
+    /// The family whose error shape the caller understands.
+    pub(crate) fn family(&self) -> Family {
+        self.dialect.family().unwrap_or(self.provider.family)
+    }
+}
+
+/// Finds the way of a request; None when its path belongs to no provider.
+pub(crate) fn find<'a>(
+    settings: &'a Settings,
+    method: &Method,
+    path: &'a str,
+    headers: &HeaderMap,
+) -> Option<Route<'a>> {
+    let (agent, path) = match path.strip_prefix("/agents/") {
+        Some(rest) => {
+            let (agent, _) = rest.split_once('/')?;
+            (Some(agent), &rest[agent.len()..])
+        }
+        None => (None, path),
+    };
+    let (provider, path) = match named_provider(settings, path) {
+        Some(found) => found,
+        None => (settings.providers.get(default_provider(settings, method, path, headers)?)?, path),
+    };
+    Some(Route { provider, agent, path, dialect: Dialect::of_request(method.as_str(), path) })
+}
+
+/// A load balancer that asks whether the process is alive. More than that is told on the admin listener only.
+pub(crate) fn is_health_check(method: &Method, path: &str) -> bool {
+    path == "/healthz" && matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// `/{provider}/…`
+fn named_provider<'a>(settings: &'a Settings, path: &'a str) -> Option<(&'a Arc<Provider>, &'a str)> {
+    let rest = path.strip_prefix('/')?;
+    let name = rest.split('/').next()?;
+    let provider = settings.providers.get(name)?;
+    let path = &rest[name.len()..];
+    Some((provider, if path.is_empty() { "/" } else { path }))
+}
+
+/// The provider of a path that names none. `/v1/models` exists in three dialects, so headers have a say.
+fn default_provider<'a>(settings: &'a Settings, method: &Method, path: &str, headers: &HeaderMap) -> Option<&'a str> {
+    let routing = &settings.routing;
+    if path.starts_with("/v1beta/")
+        || path.starts_with("/v1alpha/")
+        || (method == Method::POST && is_gemini_method(path))
+    {
+        return Some(&routing.default_gemini);
+    }
+    if !path.starts_with("/v1/") {
+        return None;
+    }
+    if path == "/v1/messages" || path.starts_with("/v1/messages/") {
+        return Some(&routing.default_anthropic);
+    }
+    let is_openai_only = ["/v1/chat/", "/v1/completions", "/v1/responses", "/v1/embeddings"];
+    if is_openai_only.iter().any(|prefix| path.starts_with(prefix)) {
+        return Some(&routing.default_openai);
+    }
+    if headers.contains_key("anthropic-version") {
+        return Some(&routing.default_anthropic);
+    }
+    if headers.contains_key("x-goog-api-key") {
+        return Some(&routing.default_gemini);
+    }
+    Some(&routing.default_openai)
+}
+
+/// `/models/NAME:verb`, as google-genai calls it also under `/v1`.
+fn is_gemini_method(path: &str) -> bool {
+    let Some((_, model)) = path.split_once("/models/") else { return false };
+    let verb = model.rsplit_once(':').map(|(_, verb)| verb);
+    verb.is_some_and(|verb| !verb.is_empty() && verb.bytes().all(|b| b.is_ascii_alphabetic()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Sources, load};
+
+    fn found(path: &str, header: Option<&'static str>) -> Option<(String, Option<String>, String)> {
+        let settings = load(&Sources::default()).unwrap().settings;
+        let mut headers = HeaderMap::new();
+        if let Some(name) = header {
+            headers.insert(name, "1".parse().unwrap());
+        }
+        let route = find(&settings, &Method::POST, path, &headers)?;
+        Some((route.provider.name.to_string(), route.agent.map(str::to_owned), route.path.to_owned()))
+    }
+
+    #[test]
+    fn paths_and_headers_choose_the_provider() {
+        let cases = [
+            ("/v1/chat/completions", None, "openai", "/v1/chat/completions"),
+            ("/v1/chat/completions", Some("anthropic-version"), "openai", "/v1/chat/completions"),
+            ("/openai/v1/chat/completions", None, "openai", "/v1/chat/completions"),
+            ("/groq/v1/models", None, "groq", "/v1/models"),
+            ("/v1/messages", None, "anthropic", "/v1/messages"),
+            ("/v1/messages/count_tokens", None, "anthropic", "/v1/messages/count_tokens"),
+            ("/v1/models", None, "openai", "/v1/models"),
+            ("/v1/models", Some("anthropic-version"), "anthropic", "/v1/models"),
+            ("/v1/models", Some("x-goog-api-key"), "gemini", "/v1/models"),
+            ("/v1/models/g:generateContent", None, "gemini", "/v1/models/g:generateContent"),
+            ("/v1/models/ft:gpt-4o:o1", None, "openai", "/v1/models/ft:gpt-4o:o1"),
+            ("/v1beta/models/g:streamGenerateContent", None, "gemini", "/v1beta/models/g:streamGenerateContent"),
+            ("/v1/files", None, "openai", "/v1/files"),
+        ];
+        for (path, header, provider, upstream) in cases {
+            assert_eq!(found(path, header), Some((provider.into(), None, upstream.into())), "{path} {header:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_may_name_the_agent() {
+        let with_agent = |provider: &str, path: &str| Some((provider.into(), Some("bot".into()), path.into()));
+        assert_eq!(found("/agents/bot/v1/messages", None), with_agent("anthropic", "/v1/messages"));
+        assert_eq!(found("/agents/bot/mistral/v1/models", None), with_agent("mistral", "/v1/models"));
+        assert_eq!(found("/agents/bot", None), None);
+    }
+
+    #[test]
+    fn other_paths_lead_nowhere() {
+        for path in ["/", "/favicon.ico", "/v2/x", "/api/v1/runs", "/v1"] {
+            assert_eq!(found(path, None), None, "{path}");
+        }
+    }
+}

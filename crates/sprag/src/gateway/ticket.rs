@@ -1,0 +1,287 @@
+//! One call's account: written when the request arrives, settled exactly once, whatever happens.
+//!
+//! The ticket travels with the answer's body. Finished, failed, refused, abandoned or panicked, it settles: by
+//! [`Ticket::settle`], or when it is dropped without that.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::request::Parts;
+use sprag_core::event::{Ending, Event, EventKind, RunRecord};
+use sprag_core::id::AgentName;
+use sprag_core::limits::{EVENT_PATH_BYTES, MODEL_NAME_BYTES};
+use sprag_core::money::NanoUsd;
+use sprag_core::price::cost;
+use sprag_core::run::Scope;
+use sprag_core::usage::Usage;
+use sprag_core::wire::{History, Refusal, Reply};
+use sprag_store::RunKey;
+use sprag_store::state::{RunTotals, Settlement};
+use tokio::task::JoinHandle;
+
+use super::identify::leave_evidence;
+use super::route::Route;
+use crate::app::App;
+use crate::config::Provider;
+use crate::tokens::PromptSample;
+
+/// What one call holds open.
+pub(crate) struct Ticket {
+    app: Arc<App>,
+    provider: Arc<Provider>,
+    /// Filled as the call goes on; recorded when it settles.
+    event: Event,
+    run: Option<TicketRun>,
+    /// Counted for its agent, outside any run.
+    has_entered: bool,
+    arrived: Instant,
+    sample: PromptSample,
+    /// The request was handed to the upstream: from then on it may cost something.
+    was_sent: bool,
+    /// The upstream's status; what the client gets may be another one.
+    answered_with: Option<u16>,
+    /// The upstream failed, and how.
+    failed_as: Option<Ending>,
+    /// On its way to be counted: dropped before that, it settles without.
+    is_counting: bool,
+    is_settled: bool,
+}
+
+/// The run of a call, and what the call will leave behind as evidence.
+pub(crate) struct TicketRun {
+    pub(crate) key: RunKey,
+    pub(crate) scope: Scope,
+    pub(crate) history: Option<History>,
+    /// What later requests need is left behind already.
+    pub(crate) has_left_evidence: bool,
+}
+
+/// What settling found out.
+#[derive(Clone, Debug)]
+pub(crate) struct Settled {
+    pub(crate) cost: Option<NanoUsd>,
+    pub(crate) totals: RunTotals,
+    /// Something the caller should know.
+    pub(crate) warning: Option<String>,
+}
+
+impl Settled {
+    /// What the run has cost; None while nothing of it has a price.
+    pub(crate) fn known_run_cost(&self) -> Option<NanoUsd> {
+        let is_unknown = self.totals.unpriced_steps > 0 && self.totals.cost == NanoUsd::ZERO;
+        (!is_unknown).then_some(self.totals.cost)
+    }
+}
+
+impl Ticket {
+    /// A ticket for a request that has just arrived.
+    pub(crate) fn new(app: Arc<App>, route: &Route<'_>, head: &Parts, arrived: Instant) -> Ticket {
+        let now = app.clock.now();
+        let path = &route.path[..route.path.floor_char_boundary(EVENT_PATH_BYTES)];
+        let event = Event {
+            id: app.ids.request(now),
+            at: now,
+            kind: if route.dialect.is_llm() { EventKind::LlmCall } else { EventKind::Request },
+            agent: AgentName::default(),
+            run: None,
+            provider: route.provider.name.to_string(),
+            dialect: route.dialect,
+            path: format!("{} {path}", head.method),
+            model: None,
+            stream: false,
+            status: 0,
+            ending: Ending::ClientGone,
+            total_ms: 0,
+            first_byte_ms: None,
+            overhead_us: 0,
+            usage: None,
+            cost: None,
+            unpriced: false,
+            finish: None,
+            tools: Vec::new(),
+            blocked: false,
+            block_reason: None,
+            error: None,
+        };
+        Ticket {
+            app,
+            provider: route.provider.clone(),
+            event,
+            run: None,
+            has_entered: false,
+            arrived,
+            sample: PromptSample::default(),
+            was_sent: false,
+            answered_with: None,
+            failed_as: None,
+            is_counting: false,
+            is_settled: false,
+        }
+    }
+
+    /// The event as it stands.
+    pub(crate) fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// Who calls, and for which model.
+    pub(crate) fn set_caller(&mut self, agent: AgentName, model: Option<&str>) {
+        self.event.agent = agent;
+        self.event.model = model.map(|name| name[..name.floor_char_boundary(MODEL_NAME_BYTES)].to_owned());
+    }
+
+    /// The call was opened in its run, and must be settled there.
+    pub(crate) fn set_run(&mut self, run: TicketRun, record: RunRecord) {
+        self.run = Some(run);
+        self.event.run = Some(record);
+    }
+
+    /// The request belongs to no run, and counts for its agent until it is settled.
+    pub(crate) fn enter(&mut self) -> u32 {
+        self.has_entered = true;
+        self.app.state.enter(&self.event.agent)
+    }
+
+    /// Keeps what is needed of a request body in case its tokens must be counted.
+    pub(crate) fn keep_sample(&mut self, body: &[u8]) {
+        self.sample = PromptSample::of(body);
+    }
+
+    /// The request goes upstream now; `read_at` is when its last byte had arrived.
+    pub(crate) fn mark_sent(&mut self, read_at: Instant) {
+        self.was_sent = true;
+        self.event.overhead_us = u32::try_from(read_at.elapsed().as_micros()).unwrap_or(u32::MAX);
+    }
+
+    /// The status and form of the answer.
+    pub(crate) fn mark_answered(&mut self, status: u16, is_stream: bool) {
+        self.answered_with = Some(status);
+        self.event.status = status;
+        self.event.stream = is_stream;
+    }
+
+    /// The first byte of the answer's body passes now.
+    pub(crate) fn mark_first_byte(&mut self) {
+        self.event.first_byte_ms.get_or_insert_with(|| elapsed_ms(self.arrived));
+    }
+
+    /// The upstream failed; `why` holds no content of the call.
+    pub(crate) fn mark_failed(&mut self, ending: Ending, why: impl Into<String>) {
+        self.failed_as = Some(ending);
+        self.event.error = Some(why.into());
+    }
+
+    /// Refuses the call and settles it.
+    pub(crate) fn refuse(&mut self, refusal: &Refusal) {
+        self.event.status = refusal.status;
+        if refusal.reason.is_policy() {
+            self.event.blocked = true;
+            self.event.block_reason = Some(refusal.reason.as_str().to_owned());
+        }
+        self.event.error.get_or_insert_with(|| refusal.reason.as_str().to_owned());
+        self.settle_aside(&Reply::default(), self.failed_as.unwrap_or(Ending::Refused));
+    }
+
+    /// Whether tokens must be counted, because the provider did not report all of them.
+    pub(crate) fn needs_count(&self, reply: &Reply) -> bool {
+        // Without an answer it may cost as long as nobody knows that the upstream failed.
+        let may_cost = match self.answered_with {
+            Some(status) => status < 400,
+            None => self.was_sent && self.failed_as.is_none(),
+        };
+        let may_cost = may_cost && self.event.dialect.is_llm();
+        may_cost && !self.is_settled && !self.is_counting && (reply.usage.is_none() || !reply.complete)
+    }
+
+    /// Closes the account: usage to cost, cost to the run, evidence remembered, the event recorded. Only the first
+    /// call does anything.
+    pub(crate) fn settle(&mut self, reply: &Reply, usage: Option<Usage>, ending: Ending) -> Option<Settled> {
+        if std::mem::replace(&mut self.is_settled, true) {
+            return None;
+        }
+        let event = &mut self.event;
+        event.ending = ending;
+        event.total_ms = elapsed_ms(self.arrived);
+        event.finish = reply.finish.clone();
+        event.tools = reply.tool_calls.iter().map(|call| call.name.clone()).collect();
+        event.usage = usage;
+        if event.model.is_none() {
+            event.model = reply.model.clone();
+        }
+        if let Some(usage) = &event.usage {
+            let price = self.app.price(&self.provider, reply.model.as_deref(), event.model.as_deref());
+            event.cost = price.map(|price| cost(&price, usage));
+            event.unpriced = event.cost.is_none() && usage.total_tokens() > 0;
+        }
+        let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply));
+        if self.has_entered {
+            self.app.state.leave(&event.agent);
+        }
+        self.app.record(event);
+        settled
+    }
+
+    /// Settles on another thread, where tokens are counted first. The ticket here is then done.
+    pub(crate) fn settle_counted(&mut self, reply: Reply, ending: Ending) -> JoinHandle<Option<Settled>> {
+        let mut own = self.take();
+        // Counting takes its time, and the client's next request may be on its way.
+        if let Some(run) = &mut own.run {
+            leave_evidence(&own.app, run, own.event.run.as_ref(), ending, &reply);
+        }
+        let settling = self.app.settling.clone();
+        settling.spawn_blocking(move || {
+            let model = own.event.model.as_deref().unwrap_or_default();
+            let usage = own.app.tokens.complete(model, &own.sample, &reply);
+            own.settle(&reply, Some(usage), ending)
+        })
+    }
+
+    /// Settles without anybody waiting for it.
+    pub(crate) fn settle_aside(&mut self, reply: &Reply, ending: Ending) {
+        if self.needs_count(reply) && tokio::runtime::Handle::try_current().is_ok() {
+            drop(self.settle_counted(reply.clone(), ending));
+        } else {
+            self.settle(reply, reply.usage, ending);
+        }
+    }
+
+    /// Moves the account out, leaving a settled shell behind.
+    fn take(&mut self) -> Ticket {
+        self.is_settled = true;
+        Ticket {
+            app: self.app.clone(),
+            provider: self.provider.clone(),
+            event: self.event.clone(),
+            run: self.run.take(),
+            has_entered: std::mem::take(&mut self.has_entered),
+            arrived: self.arrived,
+            sample: std::mem::take(&mut self.sample),
+            was_sent: self.was_sent,
+            answered_with: self.answered_with,
+            failed_as: self.failed_as,
+            is_counting: true,
+            is_settled: false,
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        // Nobody saw an answer: the handler was cancelled because its client left, or it panicked.
+        self.settle_aside(&Reply::default(), Ending::ClientGone);
+    }
+}
+
+/// Adds a settled call to its run and remembers what ties later requests to it.
+fn settle_run(app: &App, run: &mut TicketRun, event: &Event, reply: &Reply) -> Settled {
+    let settlement = Settlement { cost: event.cost, usage: event.usage, ending: event.ending, now: app.clock.now() };
+    let totals = app.state.settle(&run.key, settlement);
+    leave_evidence(app, run, event.run.as_ref(), event.ending, reply);
+    let model = event.model.as_deref().unwrap_or("unknown");
+    let warning = event.unpriced.then(|| format!("model `{model}` has no price; its cost is unknown"));
+    Settled { cost: event.cost, totals, warning }
+}
+
+fn elapsed_ms(since: Instant) -> u32 {
+    u32::try_from(since.elapsed().as_millis()).unwrap_or(u32::MAX)
+}

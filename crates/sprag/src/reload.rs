@@ -1,0 +1,85 @@
+//! A new configuration for a running Sprag: on SIGHUP, and when the file changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::config::{Sources, load, needs_restart};
+
+/// Editors write a file in several steps; they are taken together.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// Reloads whenever asked to, for as long as the program runs.
+///
+/// # Errors
+/// When SIGHUP cannot be caught.
+pub async fn reload_forever(app: Arc<App>, sources: Sources, file: Option<PathBuf>) -> std::io::Result<()> {
+    let mut hangups = signal(SignalKind::hangup())?;
+    let (changed, mut changes) = mpsc::channel(1);
+    let _watcher = file.as_deref().and_then(|file| watch(file, changed));
+    let content = || file.as_deref().and_then(|file| std::fs::read(file).ok());
+    let mut loaded = content();
+    loop {
+        tokio::select! {
+            _ = hangups.recv() => loaded = content(),
+            Some(()) = changes.recv() => {
+                tokio::time::sleep(SETTLE).await;
+                while changes.try_recv().is_ok() {}
+                let now = content();
+                if now == loaded {
+                    continue;
+                }
+                loaded = now;
+            }
+        }
+        reload(&app, &sources);
+    }
+}
+
+/// Loads the configuration again. A bad one is refused, and the old one stays in force.
+pub fn reload(app: &App, sources: &Sources) {
+    let loaded = match load(sources) {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            tracing::error!(problems = %problems, "the new configuration is not usable; the old one stays in force");
+            return;
+        }
+    };
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let old = app.settings.load_full();
+    let waiting = needs_restart(&old, &loaded.settings);
+    match app.replace_settings(loaded.settings) {
+        Ok(()) if waiting.is_empty() => tracing::info!("configuration reloaded"),
+        Ok(()) => tracing::warn!(keys = waiting.join(", "), "configuration reloaded; some keys need a restart"),
+        Err(error) => tracing::error!(
+            error = format!("{error:#}"),
+            "the new configuration is not usable; the old one stays in force"
+        ),
+    }
+}
+
+/// Watches the folder that names the file: editors replace files rather than write into them, and a mounted
+/// configuration is a link that is pointed elsewhere. What changes there need not be the file.
+fn watch(file: &Path, changed: mpsc::Sender<()>) -> Option<notify::RecommendedWatcher> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let notify_of_change = move |event: notify::Result<notify::Event>| {
+        if event.is_ok_and(|event| !event.kind.is_access()) {
+            // A full channel means that the file is looked at anyway.
+            let _ = changed.try_send(());
+        }
+    };
+    let watching = notify::recommended_watcher(notify_of_change).and_then(|mut watcher| {
+        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    });
+    watching
+        .inspect_err(|error| tracing::warn!(%error, "the configuration file is not watched; send SIGHUP to reload"))
+        .ok()
+}

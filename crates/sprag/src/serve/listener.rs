@@ -1,0 +1,159 @@
+//! An accept loop with what an open port needs: a bound on connections, a time for headers, a way to drain.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Bounds of one listener.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections open at once; further ones wait in the system's queue.
+    pub max_connections: usize,
+    /// Largest request head.
+    pub max_header_bytes: usize,
+    /// Time for a client to send the head of a request.
+    pub header_read_timeout: Duration,
+    /// Grace for answers under way once draining begins.
+    pub drain: Duration,
+}
+
+/// After a failed accept (out of file descriptors, say) the loop breathes before it tries again.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The smallest read buffer that hyper takes.
+const MIN_HEADER_BYTES: usize = 8 << 10;
+const HTTP2_STREAMS: u32 = 256;
+const HTTP2_PING: Duration = Duration::from_secs(30);
+
+/// How a listener stops.
+#[derive(Clone)]
+struct Stop {
+    /// Nothing new; what is under way finishes.
+    drain: CancellationToken,
+    /// At once.
+    cut: CancellationToken,
+    /// Everything that runs for a connection.
+    tasks: TaskTracker,
+}
+
+/// Serves connections until `shutdown`, then lets the answers under way finish. True when all of them did; the others
+/// were cut, and nothing of them runs any more.
+pub async fn listen<H, F, B>(listener: TcpListener, limits: Limits, shutdown: CancellationToken, handle: H) -> bool
+where
+    H: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
+{
+    let stop = Stop { drain: shutdown.clone(), cut: CancellationToken::new(), tasks: TaskTracker::new() };
+    let slots = Arc::new(Semaphore::new(limits.max_connections));
+    loop {
+        let slot = tokio::select! {
+            slot = slots.clone().acquire_owned() => slot,
+            () = shutdown.cancelled() => break,
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.cancelled() => break,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let serving = serve(stream, peer, limits, stop.clone(), handle.clone());
+        stop.tasks.spawn(async move {
+            serving.await;
+            drop(slot);
+        });
+    }
+    drop(listener);
+    stop.tasks.close();
+    let is_drained = tokio::time::timeout(limits.drain, stop.tasks.wait()).await.is_ok();
+    stop.cut.cancel();
+    stop.tasks.wait().await;
+    is_drained
+}
+
+async fn serve<H, F, B>(stream: TcpStream, peer: SocketAddr, limits: Limits, stop: Stop, handle: H)
+where
+    H: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
+{
+    let _ = stream.set_nodelay(true);
+    let mut builder = auto::Builder::new(stop.clone());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_read_timeout)
+        .max_buf_size(limits.max_header_bytes.max(MIN_HEADER_BYTES));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS)
+        .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(Some(HTTP2_PING));
+    let has_asked = Arc::new(AtomicBool::new(false));
+    let asked = has_asked.clone();
+    let service = service_fn(move |request| {
+        asked.store(true, Ordering::Relaxed);
+        let answer = handle(peer, request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    // The time for headers begins only when the version of HTTP is known, so silence before that is bounded here.
+    let silence = async {
+        tokio::time::sleep(limits.header_read_timeout).await;
+        if has_asked.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
+    let mut silence = pin!(silence);
+    let mut is_draining = false;
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            () = stop.drain.cancelled(), if !is_draining => {
+                is_draining = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = stop.cut.cancelled() => return,
+            () = silence.as_mut() => return,
+        }
+    };
+    // Clients hang up in the middle all the time; what that means for a call is settled by its ticket.
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "connection ended early");
+    }
+}
+
+impl<F: Future<Output: Send + 'static> + Send + 'static> Executor<F> for Stop {
+    /// Runs a stream of an HTTP/2 connection, which may outlive the connection's own task.
+    fn execute(&self, stream: F) {
+        let cut = self.cut.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                _ = stream => {}
+                () = cut.cancelled() => {}
+            }
+        });
+    }
+}

@@ -1,0 +1,5 @@
+//! Listening, and stopping in good order.
+
+mod listener;
+
+pub use listener::{Limits, listen};

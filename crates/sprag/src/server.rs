@@ -1,0 +1,124 @@
+//! Both listeners, from start to drain.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::{self, Addresses};
+use crate::app::App;
+use crate::config::Settings;
+use crate::config::{KeptToken, keep_admin_token};
+use crate::gateway;
+use crate::serve::{Limits, listen};
+
+/// A Sprag whose ports are open but which does not serve yet.
+pub struct Server {
+    app: Arc<App>,
+    proxy: TcpListener,
+    admin: TcpListener,
+    token: KeptToken,
+}
+
+impl Server {
+    /// Opens both ports.
+    ///
+    /// # Errors
+    /// When a port is taken, or the admin token can be neither read nor written.
+    pub async fn bind(app: Arc<App>) -> Result<Server> {
+        let settings = app.settings.load_full();
+        let proxy = bind(settings.proxy.listen, "proxy.listen").await?;
+        let admin = bind(settings.admin.listen, "admin.listen").await?;
+        let token = match &settings.admin.token {
+            Some(token) => KeptToken { token: token.clone(), is_new: false },
+            None => keep_admin_token(&settings.data_dir).context("keeping the admin token")?,
+        };
+        Ok(Server { app, proxy, admin, token })
+    }
+
+    /// Where the proxy listens.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn proxy_addr(&self) -> Result<SocketAddr> {
+        Ok(self.proxy.local_addr()?)
+    }
+
+    /// Where the dashboard and the admin API listen.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn admin_addr(&self) -> Result<SocketAddr> {
+        Ok(self.admin.local_addr()?)
+    }
+
+    /// Says where to find what.
+    ///
+    /// # Errors
+    /// When standard output is closed.
+    pub fn greet(&self, out: &mut impl Write) -> Result<()> {
+        let (proxy, admin) = (self.proxy_addr()?, self.admin_addr()?);
+        writeln!(out, "Sprag {}", env!("CARGO_PKG_VERSION"))?;
+        writeln!(out, "  proxy      http://{proxy}")?;
+        if self.token.is_new {
+            writeln!(out, "  dashboard  http://{admin}/login?token={}", self.token.token.reveal())?;
+        } else {
+            writeln!(out, "  dashboard  http://{admin}/")?;
+        }
+        writeln!(out, "  data       {}", self.app.data_dir().display())?;
+        if !self.token.is_new && self.app.settings.load().admin.token.is_none() {
+            writeln!(out, "  token      in {}", self.app.data_dir().join("admin-token").display())?;
+        }
+        writeln!(out, "\nPoint an agent at it:")?;
+        writeln!(out, "  export OPENAI_BASE_URL=http://{proxy}/v1")?;
+        writeln!(out, "  export ANTHROPIC_BASE_URL=http://{proxy}")?;
+        writeln!(out, "  export GOOGLE_GEMINI_BASE_URL=http://{proxy}\n")?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Serves until `shutdown`, then drains and flushes.
+    ///
+    /// # Errors
+    /// When the last events cannot be written.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<()> {
+        let settings = self.app.settings.load_full();
+        let limits = limits(&settings);
+        let addresses = Addresses { proxy: self.proxy_addr()?, admin: self.admin_addr()? };
+        let app = self.app.clone();
+        let proxy =
+            listen(self.proxy, limits, shutdown.clone(), move |_peer, request| gateway::handle(app.clone(), request));
+        let router = admin::router(self.app.clone(), self.token.token.clone(), addresses);
+        let admin = listen(self.admin, limits, shutdown.clone(), move |peer, request| {
+            admin::handle(router.clone(), peer, request)
+        });
+        let sweeping = tokio::spawn(self.app.clone().sweep_forever());
+        let (proxy_drained, _) = tokio::join!(proxy, admin);
+        if !proxy_drained {
+            tracing::warn!("some answers were still under way when the grace was over; they were cut");
+        }
+        sweeping.abort();
+        self.app.settling.close();
+        self.app.settling.wait().await;
+        let history = self.app.history.clone();
+        tokio::task::spawn_blocking(move || history.flush()).await?.context("writing the last events")
+    }
+}
+
+async fn bind(addr: SocketAddr, key: &str) -> Result<TcpListener> {
+    TcpListener::bind(addr).await.with_context(|| {
+        format!("cannot listen on {addr}; is another Sprag running? Choose another address with `{key}` or its flag")
+    })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        max_connections: settings.proxy.max_connections,
+        max_header_bytes: settings.proxy.max_header_bytes,
+        header_read_timeout: settings.proxy.header_read_timeout,
+        drain: settings.proxy.drain,
+    }
+}

@@ -1,0 +1,165 @@
+//! Numbers, money and times as people read them: on the page, in tables and in the log.
+//!
+//! For showing only. What programs read is exact and made elsewhere.
+
+use sprag_core::event::Ending;
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+
+/// A number with its thousands apart: `12,345`.
+#[must_use]
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A large number in short: `12.3k`, `4.56M`.
+#[must_use]
+pub fn short_count(number: u64) -> String {
+    match number {
+        0..10_000 => count(number),
+        10_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2}M", number as f64 / 1e6),
+        _ => format!("{:.2}B", number as f64 / 1e9),
+    }
+}
+
+/// Money with six places, so that a column of it lines up: `$0.003120`.
+#[must_use]
+pub fn usd(amount: NanoUsd) -> String {
+    if (1..500).contains(&amount.0) {
+        return "<$0.000001".to_owned();
+    }
+    money(amount, 6)
+}
+
+/// Money of which some may be unknown: never a zero where the price is.
+#[must_use]
+pub fn usd_known(amount: NanoUsd, unpriced: u64) -> String {
+    match (amount.0, unpriced) {
+        (_, 0) => usd(amount),
+        (0, _) => "unknown".to_owned(),
+        _ => format!("{} + unknown", usd(amount)),
+    }
+}
+
+/// Money as a headline: cents from a hundred dollars on, finer below.
+#[must_use]
+pub fn usd_headline(amount: NanoUsd) -> String {
+    match amount.0 {
+        0 => "$0.00".to_owned(),
+        1..1_000_000 => usd(amount),
+        1_000_000..100_000_000_000 => money(amount, 4),
+        _ => money(amount, 2),
+    }
+}
+
+/// A span of time: `812 ms`, `1.23 s`, `4m 05s`, `3h 10m`, `2d 4h`.
+#[must_use]
+pub fn duration_ms(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{:.2} s", ms as f64 / 1e3),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d {}h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// A span of whole seconds: `35 s`, `4m 05s`.
+#[must_use]
+pub fn seconds(seconds: u64) -> String {
+    if seconds < 60 { format!("{seconds} s") } else { duration_ms(seconds.saturating_mul(1000)) }
+}
+
+/// A moment in UTC: the time alone on the same day, the date before it otherwise.
+#[must_use]
+pub fn moment(at: Timestamp, now: Timestamp) -> String {
+    let (at, now) = (at.to_rfc3339(), now.to_rfc3339());
+    let (Some((day, time)), Some((today, _))) = (at.split_once('T'), now.split_once('T')) else { return at };
+    let time = time.get(..8).unwrap_or(time);
+    if day == today { time.to_owned() } else { format!("{day} {time}") }
+}
+
+/// How a call ended, in the word that records use.
+#[must_use]
+pub fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Complete => "complete",
+        Ending::UpstreamError => "upstream_error",
+        Ending::UpstreamGone => "upstream_gone",
+        Ending::TimedOut => "timed_out",
+        Ending::ClientGone => "client_gone",
+        Ending::Refused => "refused",
+    }
+}
+
+/// A text without what would move the cursor, change colours or turn the direction of writing on a terminal.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let is_trick = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_trick(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Rounded half up, once, from the exact amount.
+fn money(amount: NanoUsd, places: u32) -> String {
+    let sign = if amount.0 < 0 { "-" } else { "" };
+    let unit = 10_u64.pow(9 - places);
+    let rounded = (amount.0.unsigned_abs() + unit / 2) / unit;
+    let whole = 10_u64.pow(places);
+    format!("{sign}${}.{:0width$}", count(rounded / whole), rounded % whole, width = places as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_thousands_apart() {
+        let shown = [0, 999, 1000, 1_234_567].map(count);
+        assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
+        let short = [9_999, 10_000, 1_234_567, 2_000_000_000].map(short_count);
+        assert_eq!(short, ["9,999", "10.0k", "1.23M", "2.00B"]);
+    }
+
+    #[test]
+    fn money_never_looks_like_nothing_unless_it_is() {
+        let shown = [0, 1, 499, 500, 3_120_000, -3_120_000, 1_234_567_890_123].map(|n| usd(NanoUsd(n)));
+        assert_eq!(
+            shown,
+            ["$0.000000", "<$0.000001", "<$0.000001", "$0.000001", "$0.003120", "-$0.003120", "$1,234.567890"]
+        );
+        let headline = [0, 75_000, 1_250_000_000, 123_456_000_000].map(|n| usd_headline(NanoUsd(n)));
+        assert_eq!(headline, ["$0.00", "$0.000075", "$1.2500", "$123.46"]);
+        assert_eq!(money(NanoUsd(i64::MAX), 2), "$9,223,372,036.85");
+    }
+
+    #[test]
+    fn spans_of_time_keep_two_units() {
+        let shown = [0, 999, 1_234, 65_000, 3_660_000, 180_000_000].map(duration_ms);
+        assert_eq!(shown, ["0 ms", "999 ms", "1.23 s", "1m 05s", "1h 01m", "2d 2h"]);
+        assert_eq!([0, 59, 65].map(seconds), ["0 s", "59 s", "1m 05s"]);
+    }
+
+    #[test]
+    fn a_moment_shows_its_day_unless_it_is_today() {
+        let now = Timestamp(1_700_000_000_000);
+        assert_eq!(moment(Timestamp(1_699_999_999_123), now), "22:13:19");
+        assert_eq!(moment(Timestamp(1_699_900_000_000), now), "2023-11-13 18:26:40");
+    }
+
+    #[test]
+    fn terminal_tricks_are_taken_out() {
+        assert_eq!(plain("a\u{1b}[31mb\u{202e}c é"), "a\u{fffd}[31mb\u{fffd}c é");
+    }
+}

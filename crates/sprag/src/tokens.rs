@@ -1,0 +1,237 @@
+//! Counting tokens where a provider did not report them.
+//!
+//! The tokenizers are large and slow to load, so they are loaded on first use, and nothing here runs on the request
+//! path. What is counted is an estimate and is marked as one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use sprag_core::limits::COUNTS_AT_ONCE;
+use sprag_core::usage::Usage;
+use sprag_core::wire::Reply;
+use tiktoken_rs::CoreBPE;
+
+/// Bytes of a prompt that are kept for counting; longer prompts are scaled up from that.
+const SAMPLE_BYTES: usize = 16 << 10;
+/// Text is counted in pieces of this size: a tokenizer takes a time that grows with the square of a word's length.
+const PIECE_BYTES: usize = 1 << 10;
+/// Bytes per token where no text is kept, or no time is left to count.
+const BYTES_PER_TOKEN: u64 = 4;
+/// A shorter run of base64 letters may be a word.
+const INLINED_BYTES: usize = 64;
+
+/// What is kept of a prompt in case its tokens must be counted.
+#[derive(Clone, Debug, Default)]
+pub struct PromptSample {
+    text: Box<[u8]>,
+    total_bytes: usize,
+}
+
+impl PromptSample {
+    /// Keeps the beginning of a request body, without what is inlined as base64: models do not read that as text.
+    #[must_use]
+    pub fn of(body: &[u8]) -> PromptSample {
+        let mut text = Vec::with_capacity(body.len().min(SAMPLE_BYTES));
+        let mut total_bytes = 0;
+        let mut keep = |part: &[u8]| {
+            let room = SAMPLE_BYTES.saturating_sub(text.len());
+            text.extend_from_slice(&part[..part.len().min(room)]);
+            total_bytes += part.len();
+        };
+        let mut rest = body;
+        while let Some(start) = marker_end(rest) {
+            let (text, inlined) = rest.split_at(start);
+            keep(text);
+            rest = &inlined[inlined_bytes(inlined)..];
+        }
+        keep(rest);
+        PromptSample { text: text.into(), total_bytes }
+    }
+}
+
+/// The next place where base64 may begin: in a data URL, or in a field called data.
+fn marker_end(rest: &[u8]) -> Option<usize> {
+    let end_of = |marker: &[u8]| memchr::memmem::find(rest, marker).map(|at| at + marker.len());
+    [end_of(b";base64,"), end_of(b"\"data\":\""), end_of(b"\"data\": \"")].into_iter().flatten().min()
+}
+
+/// How much of the beginning of `text` is base64: nothing where it may be words.
+fn inlined_bytes(text: &[u8]) -> usize {
+    let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_' | b'\\');
+    let length = text.iter().position(|b| !is_base64(b)).unwrap_or(text.len());
+    if length < INLINED_BYTES { 0 } else { length }
+}
+
+/// The tokenizers, and how many answers are being counted.
+#[derive(Debug, Default)]
+pub struct Tokens {
+    counting: AtomicUsize,
+}
+
+impl Tokens {
+    /// The usage of an answer, with what the provider left out counted: the input when it reported nothing, the output
+    /// when the answer broke off before its final figures.
+    #[must_use]
+    pub fn complete(&self, model: &str, sample: &PromptSample, reply: &Reply) -> Usage {
+        let place = self.counting.fetch_add(1, Ordering::Relaxed);
+        let tokens: &dyn Fn(&str) -> u64 = if place < COUNTS_AT_ONCE {
+            let tokenizer = tokenizer(model);
+            &move |text| count(tokenizer, text)
+        } else {
+            &|text| text.len() as u64 / BYTES_PER_TOKEN
+        };
+        let usage = completed(sample, reply, tokens);
+        self.counting.fetch_sub(1, Ordering::Relaxed);
+        usage
+    }
+}
+
+fn completed(sample: &PromptSample, reply: &Reply, tokens: &dyn Fn(&str) -> u64) -> Usage {
+    let mut usage = reply.usage.unwrap_or_default();
+    usage.estimated = true;
+    if reply.usage.is_none() {
+        usage.input = prompt_tokens(sample, tokens);
+    }
+    let mut output = scaled(tokens(&reply.text), reply.text.len() as u64, reply.text_bytes);
+    for call in &reply.tool_calls {
+        output += tokens(&call.name) + tokens(&call.arguments);
+    }
+    let reasoning = reply.reasoning_bytes / BYTES_PER_TOKEN;
+    usage.reasoning = usage.reasoning.max(reasoning);
+    usage.output = usage.output.max(output + reasoning);
+    usage
+}
+
+/// The tokenizer of a model; the newest one stands in for models of other makers.
+fn tokenizer(model: &str) -> &'static CoreBPE {
+    let is_older = (model.contains("gpt-4") && !model.contains("gpt-4o") && !model.contains("gpt-4.1"))
+        || model.contains("gpt-3.5")
+        || model.contains("text-embedding");
+    if is_older { tiktoken_rs::cl100k_base_singleton() } else { tiktoken_rs::o200k_base_singleton() }
+}
+
+fn count(tokenizer: &CoreBPE, mut text: &str) -> u64 {
+    let mut tokens = 0;
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(piece_end(text));
+        tokens += tokenizer.encode_ordinary(piece).len() as u64;
+        text = rest;
+    }
+    tokens
+}
+
+/// The end of the first piece: before a space where there is one, so that hardly a token is cut.
+fn piece_end(text: &str) -> usize {
+    if text.len() <= PIECE_BYTES {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(PIECE_BYTES);
+    text[..end].rfind(' ').filter(|space| *space > 0).unwrap_or(end)
+}
+
+fn scaled(tokens: u64, of_bytes: u64, to_bytes: u64) -> u64 {
+    tokens.saturating_mul(to_bytes).checked_div(of_bytes).unwrap_or(0)
+}
+
+fn prompt_tokens(sample: &PromptSample, tokens: &dyn Fn(&str) -> u64) -> u64 {
+    // A whole body is counted by its texts alone; a cut one with its punctuation, which models see in part too.
+    if let Ok(value) = serde_json::from_slice::<Value>(&sample.text) {
+        let mut sum = 0;
+        each_text(&value, &mut |text| sum += tokens(text));
+        return sum;
+    }
+    let text = String::from_utf8_lossy(&sample.text);
+    scaled(tokens(&text), sample.text.len() as u64, sample.total_bytes as u64)
+}
+
+/// Visits what the model reads: strings, but neither inline images nor the settings of the request.
+fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) if !text.starts_with("data:") => visit(text),
+        Value::Array(list) => list.iter().for_each(|v| each_text(v, visit)),
+        Value::Object(map) => {
+            let is_setting =
+                |key: &str| matches!(key, "model" | "data" | "role" | "type" | "id" | "tool_call_id" | "metadata");
+            map.iter().filter(|(key, _)| !is_setting(key)).for_each(|(_, v)| each_text(v, visit));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_the_provider_left_out() {
+        let body = br#"{"model":"gpt-4o","messages":[{"role":"user","content":"hello world"}]}"#;
+        let reply = Reply { text: "hello world hello".into(), text_bytes: 17, ..Reply::default() };
+        let usage = Tokens::default().complete("gpt-4o", &PromptSample::of(body), &reply);
+        assert_eq!((usage.input, usage.output, usage.estimated), (2, 3, true));
+    }
+
+    #[test]
+    fn inlined_images_are_not_text() {
+        let image = "iVBORw0KGgo".repeat(100_000);
+        let chat = format!(
+            r#"{{"messages":[{{"content":[{{"image_url":{{"url":"data:image/png;base64,{image}"}}}},{{"text":"what is this"}}]}}]}}"#
+        );
+        let anthropic =
+            format!(r#"{{"messages":[{{"content":[{{"source":{{"data": "{image}"}}}},{{"text":"what is this"}}]}}]}}"#);
+        for body in [chat, anthropic] {
+            let sample = PromptSample::of(body.as_bytes());
+            assert!(sample.total_bytes < 200, "{}", sample.total_bytes);
+            let tokens = Tokens::default().complete("gpt-4o", &sample, &Reply::default()).input;
+            assert!((3..20).contains(&tokens), "{tokens}");
+        }
+        let words = r#"{"data":"short words stay","x":";base64, not"}"#;
+        assert_eq!(PromptSample::of(words.as_bytes()).total_bytes, words.len());
+    }
+
+    #[test]
+    fn past_the_bound_tokens_are_estimated_from_the_length() {
+        let reply = Reply { text: "word ".repeat(80), text_bytes: 400, ..Reply::default() };
+        let tokens = Tokens::default();
+        let at_the_bound = || tokens.complete("gpt-4o", &PromptSample::default(), &reply).output;
+        tokens.counting.store(COUNTS_AT_ONCE - 1, Ordering::Relaxed);
+        assert_eq!(at_the_bound(), 81);
+        tokens.counting.store(COUNTS_AT_ONCE, Ordering::Relaxed);
+        assert_eq!(at_the_bound(), 100);
+        assert_eq!(tokens.counting.load(Ordering::Relaxed), COUNTS_AT_ONCE);
+    }
+
+    #[test]
+    fn a_word_without_end_is_counted_in_time() {
+        let word = "a".repeat(sprag_core::limits::REPLY_TEXT_BYTES);
+        let begun = std::time::Instant::now();
+        assert!(count(tokenizer("gpt-4o"), &word) > 1000);
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn pieces_cut_hardly_a_token() {
+        let text = "The quick brown fox jumps over the lazy dog. ".repeat(200);
+        let whole = tokenizer("gpt-4o").encode_ordinary(&text).len() as u64;
+        assert_eq!(count(tokenizer("gpt-4o"), &text), whole);
+        let umlauts = "ü".repeat(PIECE_BYTES);
+        assert!(count(tokenizer("gpt-4o"), &umlauts) > 0);
+    }
+
+    #[test]
+    fn keeps_what_was_reported_and_counts_the_rest() {
+        let reported = Usage { input: 900, output: 1, ..Usage::default() };
+        let reply =
+            Reply { text: "one two three four".into(), text_bytes: 18, usage: Some(reported), ..Reply::default() };
+        let usage = Tokens::default().complete("claude", &PromptSample::default(), &reply);
+        assert_eq!((usage.input, usage.output), (900, 4));
+    }
+
+    #[test]
+    fn long_prompts_are_scaled_up_from_their_beginning() {
+        let body = format!("{{\"messages\":\"{}\"}}", "word ".repeat(20_000));
+        let sample = PromptSample::of(body.as_bytes());
+        assert_eq!(sample.text.len(), SAMPLE_BYTES);
+        let tokens = Tokens::default().complete("gpt-4o", &sample, &Reply::default()).input;
+        assert!((19_000..=21_000).contains(&tokens), "{tokens}");
+    }
+}
