@@ -1,0 +1,13 @@
+//! The admin side as people and programs meet it: pages, API, login and commands of a live Sprag.
+#![expect(clippy::unwrap_used, reason = "a test may end by a panic")]
+
+mod access;
+mod api;
+mod commands;
+mod health;
+mod login;
+mod pages;
+#[path = "../harness/sprag.rs"]
+#[allow(dead_code, reason = "shared by suites that use different parts of it")]
+mod sprag;
+mod world;
