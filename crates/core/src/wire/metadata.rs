@@ -194,6 +194,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn elements_of_a_list_pass_at_once() {
+        let mut tail = JsonTail::default();
+        assert_eq!(tail.push(Bytes::from_static(b"[{\"a\":1}")), "[{\"a\":1}");
+        assert_eq!(tail.push(Bytes::from_static(b",{\"a\":2}")), ",{\"a\":2}");
+    }
+
     fn through(body: &str, cuts: &[usize], field: Option<&str>) -> String {
         let mut tail = JsonTail::default();
         let mut out = Vec::new();

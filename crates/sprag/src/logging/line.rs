@@ -79,4 +79,11 @@ mod tests {
         }));
         assert_eq!(of(&left), "---  researcher    gpt-4o  ~5 → 1 tokens  no price  1.23 s  client gone");
     }
+
+    #[test]
+    fn nobody_writes_a_line_of_their_own() {
+        let forged = event(json!({"model": "x\n12:00:00 WARN forged", "tools": ["a\r\nb"]}));
+        let line = of(&forged);
+        assert!(!line.contains(['\n', '\r']) && line.contains("forged"), "{line:?}");
+    }
 }

@@ -131,6 +131,8 @@ async fn json_that_is_cut_never_looks_whole() {
                 }
                 for event in sprag.settled(STREAMING.len()).await {
                     assert_eq!(event.ending, Ending::UpstreamGone);
+                    let is_billed = event.usage.is_some_and(|usage| usage.estimated && usage.input > 0);
+                    assert!(is_billed, "the upstream had begun to answer, however it was framed: {event:?}");
                 }
             }
         }
@@ -213,12 +215,12 @@ async fn an_upstream_that_ends_early_but_politely_has_still_cut_its_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_last_event_without_its_blank_line_still_counts() {
-    let whole = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],\
-                 \"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n\ndata: [DONE]";
+    let whole = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5}}}\n\n\
+                 event: message_stop\ndata: {\"type\":\"message_stop\"}";
     let provider =
         Provider::start(Script::always(Reply::raw(200, "text/event-stream", whole).fault(Fault::Chunked))).unwrap();
     let sprag = Sprag::start_with(&provider, |settings| settings.responses.metadata = false).await;
-    let answer = stream(&sprag, Dialect::OpenaiChat).await;
+    let answer = stream(&sprag, Dialect::Anthropic).await;
     assert_eq!(String::from_utf8_lossy(&answer.body), whole);
     assert_eq!(sprag.settled(1).await[0].ending, Ending::Complete);
 }

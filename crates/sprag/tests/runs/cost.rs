@@ -219,7 +219,8 @@ async fn a_model_without_a_price_is_shown_as_such() {
     );
     let said = stage.ask_with(case.path, &[("x-sprag-run-id", "r")], &case.body, case.whole).await;
     let meta = &said.json()["sprag"];
-    assert_eq!(meta["cost_usd"], Value::Null);
+    assert_eq!((&meta["cost_usd"], &meta["total_run_cost"]), (&Value::Null, &Value::Null));
+    assert!(!said.headers.contains_key("x-sprag-run-cost-usd"));
     assert!(meta["warning"].as_str().unwrap().contains("brand-new"));
     assert!(!said.headers.contains_key("x-sprag-cost-usd"));
     let event = &stage.sprag.events()[0];
