@@ -12,6 +12,7 @@
 pub mod event;
 pub mod id;
 pub mod limits;
+pub mod loops;
 pub mod money;
 pub mod policy;
 pub mod price;

@@ -100,3 +100,73 @@ pub const WRONG_TOKEN_PEERS: usize = 1024;
 pub const ADMIN_READS: usize = 16;
 /// Largest answer of the admin API that a command reads.
 pub const COMMAND_ANSWER_BYTES: usize = 16 << 20;
+/// Steps that a proof names.
+pub const PROOF_STEPS: usize = 24;
+/// Last requests of a run of which is known whether they were answered.
+pub const ATTEMPTS: usize = 32;
+/// Steps that a run gets after a strike before the next one counts.
+pub const STRIKE_STEPS: u32 = 3;
+/// Longest wait of a throttled request.
+pub const THROTTLE_MS: u64 = 30_000;
+/// Requests that wait in a throttle at once; further ones are refused.
+pub const THROTTLED_REQUESTS: usize = 1024;
+/// Agents whose requests are watched; the longest quiet are forgotten first.
+pub const AGENTS_WATCHED: usize = 16_384;
+/// Text that similarity is computed from; of a longer one the beginning and the end.
+pub const COMPARED_TEXT_BYTES: usize = 32 << 10;
+/// Last prompts of a run that are compared for exact repetition and oscillation.
+pub const RUN_PROMPTS: usize = 32;
+/// Last prompts of a run whose words are compared.
+pub const SIMILAR_PROMPTS: usize = 4;
+/// Words kept of a prompt: a prompt with more distinct words is compared by this sample.
+pub const SKETCH_WORDS: usize = 96;
+/// Last tool results of a run by which `similar` knows a result again.
+pub const SIMILAR_RESULTS: usize = 16;
+/// Most requests of an agent that `score` looks back on.
+pub const SCORE_REQUESTS: usize = 100;
+/// Identical requests counted at once by `repeat`; the longest unseen leave first.
+pub const REPEAT_KEYS: usize = 1 << 16;
+/// Moments kept by `repeat` for sliding windows, all requests together.
+pub const REPEAT_MOMENTS: usize = 1 << 18;
+/// Most identical requests that a sliding window counts: a throttle waits no longer than for as many.
+pub const REPEAT_COUNT: usize = 300;
+/// Longest passage whose repetition `chant` sees, in bytes.
+pub const CHANT_PERIOD_BYTES: usize = 512;
+/// Runs whose kill is on record; the oldest leave first.
+pub const KILLED_RUNS: usize = 100_000;
+/// Kills of agents, keys and descriptors; a further one is refused.
+pub const WIDE_KILLS: usize = 1000;
+/// Clues kept with the kill of a run, by which its requests are known again after a restart.
+pub const KILL_CLUES: usize = 1024;
+/// Runs that were resumed, with where they stood; the oldest leave first.
+pub const RUN_MARKS: usize = 100_000;
+/// Agents of which more is remembered than the configuration says; a further one is refused.
+pub const AGENT_STANDINGS: usize = 100_000;
+/// Longest reason of a kill.
+pub const KILL_REASON_BYTES: usize = 512;
+/// Longest name, value, key id or path that a kill names.
+pub const KILL_VALUE_BYTES: usize = 256;
+/// Longest `Retry-After`: some clients sleep it out. What a refusal's body says is not bounded.
+pub const RETRY_AFTER_SECONDS: u32 = 60;
+/// Longest text that can be configured for a refusal.
+pub const REFUSAL_TEXT_BYTES: usize = 4 << 10;
+/// Words of a text that its sketch keeps.
+pub const EVIDENCE_WORDS: usize = 32;
+/// Last steps of a run that its progress is judged by.
+pub const PROGRESS_STEPS: usize = 24;
+/// Conversations of one run that are told apart; the longest quiet leaves first.
+pub const PROGRESS_THREADS: usize = 8;
+/// Tool names kept of one run for proofs, and the bytes of each.
+pub const PROGRESS_TOOLS: usize = 16;
+/// Bytes kept of a tool's name.
+pub const TOOL_NAME_BYTES: usize = 48;
+/// Longest line that `sprag replay` reads: one recorded run, or one exchange.
+pub const REPLAY_LINE_BYTES: usize = 256 << 20;
+/// Recorded runs of one file that are followed at once; the longest quiet is taken to be over first.
+pub const REPLAY_OPEN_RUNS: usize = 1024;
+/// Complaints about lines of recorded runs that are written out; further ones are counted.
+pub const REPLAY_COMPLAINTS: usize = 20;
+/// The latest events that a report on rules in shadow looks at.
+pub const SHADOW_EVENTS: u32 = 50_000;
+/// Clues kept in memory with kills that the disk has refused so far, all together.
+pub const UNWRITTEN_CLUES: usize = 1024 * 1024;

@@ -1,0 +1,33 @@
+//! Lists of the last few of something. Most runs are short: a list takes no more room than it needs.
+
+/// Adds an element, and lets the oldest go where there are too many; gives it.
+pub(super) fn push_bounded<T>(kept: &mut Vec<T>, new: T, most: usize) -> Option<T> {
+    let gone = (kept.len() >= most && !kept.is_empty()).then(|| kept.remove(0));
+    if kept.len() == kept.capacity() {
+        // Doubled as ever, but from 1 and not beyond the bound.
+        let more = kept.len().max(1).min(most.saturating_sub(kept.len()).max(1));
+        kept.reserve_exact(more);
+    }
+    kept.push(new);
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_takes_little_room_and_stays_within_its_bound() {
+        let mut kept = Vec::new();
+        let seen: Vec<(usize, Option<u32>)> = (0..8)
+            .map(|n| {
+                let gone = push_bounded(&mut kept, n, 6);
+                (kept.capacity(), gone)
+            })
+            .collect();
+        assert_eq!(seen.iter().map(|(room, _)| *room).collect::<Vec<_>>(), [1, 2, 4, 4, 6, 6, 6, 6]);
+        assert_eq!(seen[5].1, None, "at the bound all are there");
+        assert_eq!((seen[6].1, seen[7].1), (Some(0), Some(1)), "past it the oldest is gone");
+        assert_eq!(kept, [2, 3, 4, 5, 6, 7]);
+    }
+}

@@ -1,0 +1,199 @@
+//! What the model asked for: its calls, the call in its text, or its text.
+
+use memchr::memmem;
+
+use super::{Sketch, ends, hash, text_call};
+use crate::loops::blocks::is_alphanumeric;
+use crate::loops::canonical::canonical;
+
+/// Text beside a call that says anything at all has this many bytes.
+const THOUGHT_BYTES: usize = 8;
+
+/// Bytes of a call in which a command that sleeps stands.
+const WAIT_BYTES: usize = 400;
+
+/// The action of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Action {
+    /// Calls with canonical arguments, in no order; or the call in the text; or the text.
+    pub(crate) exact: u64,
+    /// The same with every word that has a digit masked.
+    pub(crate) masked: u64,
+    /// The whole answer, what was said beside the call included.
+    pub(crate) answer: u64,
+    /// The tools called; 0 where none was.
+    pub(crate) tool: u64,
+    /// Which words it has.
+    pub(crate) words: Sketch,
+    /// The call stands apart from the text, in the dialect's own form.
+    pub(crate) is_native: bool,
+    /// Nothing was said beside the call.
+    pub(crate) is_bare: bool,
+    /// It lets time pass: `sleep 30`, `wait_for_job`.
+    pub(crate) is_wait: bool,
+}
+
+impl Action {
+    /// Reads an answer; `calls` gives name and arguments of each. Also gives the name of the first tool.
+    pub(crate) fn read<'a>(
+        text: &'a str,
+        calls: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> (Action, Option<&'a str>) {
+        let mut action = Action { answer: hash(text.trim_ascii().as_bytes()), ..Action::default() };
+        let mut spelled: Vec<(String, &str)> = Vec::new();
+        for (name, arguments) in calls {
+            spelled.push(([name, &canonical(arguments)].join(" "), name));
+        }
+        spelled.sort();
+        if let Some((_, first)) = spelled.first() {
+            let names: String = spelled.iter().map(|(_, name)| *name).collect();
+            action.tool = hash(names.as_bytes());
+            action.is_native = true;
+            action.is_bare = text.trim_ascii().len() < THOUGHT_BYTES;
+            action.is_wait = spelled.iter().any(|(call, name)| lets_time_pass(name, call));
+            let whole = spelled.iter().map(|(call, _)| call.as_str()).collect::<Vec<_>>().join("\n");
+            action.spell(&whole);
+            action.answer ^= action.exact;
+            return (action, Some(first));
+        }
+        let Some(found) = text_call::find(text) else {
+            action.is_bare = true;
+            action.spell(text);
+            return (action, None);
+        };
+        action.tool = hash(found.tool.as_bytes());
+        action.is_wait = lets_time_pass(found.tool, found.call);
+        action.is_bare = text.len() - found.call.len() < THOUGHT_BYTES;
+        action.spell(found.call);
+        (action, Some(found.tool).filter(|_| found.is_named))
+    }
+
+    /// Whether anything was called.
+    pub(crate) fn is_call(&self) -> bool {
+        self.tool != 0
+    }
+
+    fn spell(&mut self, text: &str) {
+        let mut plain = Vec::with_capacity(text.len().min(1 << 14) + 1);
+        let mut masked = Vec::with_capacity(text.len().min(1 << 14) + 1);
+        for text in ends(text) {
+            collapse(text.as_bytes(), &mut plain);
+        }
+        // White space is single by now, and a sign like any other.
+        let mut at = 0;
+        while let Some(byte) = plain.get(at) {
+            if !is_word(*byte) {
+                masked.push(*byte);
+                at += 1;
+                continue;
+            }
+            let start = masked.len();
+            let mut has_digit = false;
+            while let Some(byte) = plain.get(at).filter(|byte| is_word(**byte)) {
+                has_digit |= byte.is_ascii_digit();
+                masked.push(byte.to_ascii_lowercase());
+                at += 1;
+            }
+            // A part with a digit becomes one sign, a part without is a word.
+            if has_digit {
+                masked.truncate(start);
+                masked.push(b'#');
+            } else {
+                self.words.add(&masked[start..]);
+            }
+        }
+        self.exact = hash(&plain);
+        self.masked = hash(&masked);
+    }
+}
+
+/// Copies with one space behind each run of other bytes.
+fn collapse(text: &[u8], plain: &mut Vec<u8>) {
+    let mut rest = text.trim_ascii_start();
+    while !rest.is_empty() {
+        // A single space stays where it is: up to the next odd one all is copied at once.
+        let mut end = 0;
+        while end < rest.len() {
+            let is_single = rest[end] == b' ' && rest.get(end + 1).is_some_and(|next| !next.is_ascii_whitespace());
+            if rest[end].is_ascii_whitespace() && !is_single {
+                break;
+            }
+            end += 1;
+        }
+        plain.extend_from_slice(&rest[..end]);
+        plain.push(b' ');
+        rest = rest[end..].trim_ascii_start();
+    }
+}
+
+/// A tool that waits by its name, or a command that sleeps.
+fn lets_time_pass(tool: &str, call: &str) -> bool {
+    let mut words = tool.split(['_', '-', '.']);
+    if words.any(|word| word.eq_ignore_ascii_case("wait") || word.eq_ignore_ascii_case("sleep")) {
+        return true;
+    }
+    let front = &call.as_bytes()[..call.len().min(WAIT_BYTES)];
+    memmem::find_iter(front, b"sleep").any(|at| {
+        let starts_word = at == 0 || !(front[at - 1].is_ascii_alphanumeric() || front[at - 1] == b'_');
+        starts_word && matches!(front[at + 5..], [b' ' | b'(', b'0'..=b'9', ..])
+    })
+}
+
+/// Letters, digits and the underscore of ASCII.
+fn is_word(byte: u8) -> bool {
+    is_alphanumeric(byte) | (byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn native(calls: &[(&str, &str)]) -> Action {
+        Action::read("", calls.iter().copied()).0
+    }
+
+    #[test]
+    fn digits_of_arguments_count() {
+        let page = |page: u32| native(&[("search", &format!(r#"{{"q":"rust","page":{page}}}"#))]);
+        assert_eq!(page(1), page(1));
+        assert_ne!(page(1).exact, page(2).exact);
+        assert_eq!(page(1).masked, page(2).masked);
+    }
+
+    #[test]
+    fn what_is_said_beside_a_call_is_the_answer_and_not_the_action() {
+        let read = |text: &'static str| Action::read(text, std::iter::once(("ls", "{}"))).0;
+        assert_eq!(read("Let me look around.").exact, read("").exact);
+        assert_ne!(read("Let me look around.").answer, read("Another look then.").answer);
+        assert!(read("").is_bare && !read("Let me look around.").is_bare);
+    }
+
+    #[test]
+    fn letting_time_pass_is_seen() {
+        let is_wait = |tool, command: &str| native(&[(tool, &format!(r#"{{"command":"{command}"}}"#))]).is_wait;
+        assert!(
+            is_wait("bash", "sleep 30 && make") && is_wait("python", "time.sleep(5)") && is_wait("wait_for_job", "")
+        );
+        assert!(!is_wait("bash", "usleep 3") && !is_wait("bash", "grep sleep x") && !is_wait("await_x", ""));
+    }
+
+    #[test]
+    fn calls_in_text_and_plain_text_are_actions_too() {
+        let (call, tool) = Action::read("I think\nAction: Search[x]", std::iter::empty());
+        assert!(call.is_call() && !call.is_native && !call.is_bare && tool == Some("Search"));
+        assert_eq!(call.exact, Action::read("Else\nAction:  Search[x]", std::iter::empty()).0.exact);
+        let (text, tool) = Action::read("Good-bye!", std::iter::empty());
+        assert!(!text.is_call() && text.is_bare && tool.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn neither_keys_nor_calls_have_an_order(a in "[a-z]{1,6}", b in "[a-z0-9 ]{0,12}", n in 0_u32..999) {
+            let one = format!(r#"{{"x":"{a}","y":{{"b":{n},"a":"{b}"}}}}"#);
+            let two = format!(r#"{{ "y": {{"a": "{b}", "b": {n}}}, "x": "{a}" }}"#);
+            prop_assert_eq!(native(&[("f", &one), ("g", "{}")]), native(&[("g", "{ }"), ("f", &two)]));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a step leaves behind: what the model asked for, and what came back. A few hundred bytes, no text.
+
+mod action;
+mod noise;
+mod result;
+mod runs;
+mod sketch;
+mod text_call;
+
+pub(crate) use self::action::Action;
+pub(crate) use self::result::{Outcome, TELLING_BYTES};
+pub(crate) use self::sketch::Sketch;
+
+/// Bytes at each end of a longer text that are looked at.
+const TEXT_END_BYTES: usize = 24 << 10;
+
+/// The parts of a text that are looked at: all of it, or its two ends.
+fn ends(text: &str) -> [&str; 2] {
+    if text.len() <= 2 * TEXT_END_BYTES {
+        return [text, ""];
+    }
+    let head = text.floor_char_boundary(TEXT_END_BYTES);
+    let tail = text.ceil_char_boundary(text.len() - TEXT_END_BYTES);
+    [&text[..head], &text[tail..]]
+}
+
+/// A hash that is never 0: 0 stands for nothing.
+fn hash(bytes: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytes).max(1)
+}

@@ -1,0 +1,127 @@
+//! A small picture of which words a text has.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::limits::EVIDENCE_WORDS;
+
+/// No word.
+const NONE: u16 = u16::MAX;
+
+/// The words of a text with the smallest hashes. A text of few words is kept whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sketch {
+    /// Ascending, [`NONE`] behind the last.
+    words: [u16; EVIDENCE_WORDS],
+    len: u8,
+    /// There were more words.
+    is_cut: bool,
+}
+
+impl Default for Sketch {
+    fn default() -> Sketch {
+        Sketch { words: [NONE; EVIDENCE_WORDS], len: 0, is_cut: false }
+    }
+}
+
+impl Sketch {
+    /// Adds a word.
+    pub(crate) fn add(&mut self, word: &[u8]) {
+        let hash = (xxh3_64(word) as u16).min(NONE - 1);
+        // Most words of a long text.
+        if hash > self.words[EVIDENCE_WORDS - 1] {
+            self.is_cut = true;
+            return;
+        }
+        // Counted without a branch: a search would guess wrong at every turn.
+        let at = self.words.iter().map(|known| u16::from(*known < hash)).sum::<u16>();
+        let at = usize::from(at);
+        if self.words.get(at) == Some(&hash) {
+            return;
+        }
+        self.is_cut |= usize::from(self.len) == EVIDENCE_WORDS;
+        if at < EVIDENCE_WORDS {
+            self.words.copy_within(at..EVIDENCE_WORDS - 1, at + 1);
+            self.words[at] = hash;
+            self.len = (self.len + 1).min(EVIDENCE_WORDS as u8);
+        }
+    }
+
+    /// Which share of the words of both texts they have in common; an estimate where there are many.
+    pub(crate) fn likeness(&self, other: &Sketch) -> f64 {
+        let (a, b) = (self.words(), other.words());
+        if a.is_empty() && b.is_empty() {
+            return 1.0;
+        }
+        // Beyond what a cut sketch reaches, nothing is known.
+        let reach = |sketch: &Sketch| if sketch.is_cut { sketch.words().last().copied() } else { None };
+        let reach = reach(self).unwrap_or(u16::MAX).min(reach(other).unwrap_or(u16::MAX));
+        let (mut i, mut j, mut common, mut all) = (0, 0, 0_u32, 0_u32);
+        loop {
+            let x = self.words.get(i).copied().unwrap_or(NONE);
+            let y = other.words.get(j).copied().unwrap_or(NONE);
+            let next = x.min(y);
+            if next > reach || next == NONE {
+                break;
+            }
+            i += usize::from(x == next);
+            j += usize::from(y == next);
+            common += u32::from(x == y);
+            all += 1;
+        }
+        f64::from(common) / f64::from(all.max(1))
+    }
+
+    /// Which share of this text's words is in none of the others. 1 where the text has too many words to tell.
+    pub(crate) fn novelty<'a>(&self, others: impl Iterator<Item = &'a Sketch> + Clone) -> f64 {
+        if self.is_cut || self.len == 0 {
+            return 1.0;
+        }
+        let is_new = |word: &&u16| !others.clone().any(|other| other.words().binary_search(word).is_ok());
+        let new = self.words().iter().filter(is_new).count();
+        new as f64 / f64::from(self.len)
+    }
+
+    /// Whether the texts are short enough to tell that one has a word that the other has not.
+    pub(crate) fn differs(&self, other: &Sketch) -> bool {
+        !self.is_cut && !other.is_cut && self.words() != other.words()
+    }
+
+    fn words(&self) -> &[u16] {
+        &self.words[..usize::from(self.len)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sketch(words: impl IntoIterator<Item = usize>) -> Sketch {
+        let mut sketch = Sketch::default();
+        words.into_iter().for_each(|word| sketch.add(word.to_string().as_bytes()));
+        sketch
+    }
+
+    #[test]
+    fn few_words_are_compared_exactly() {
+        assert!((sketch(0..8).likeness(&sketch(4..12)) - 4.0 / 12.0).abs() < 1e-9);
+        assert!((sketch(0..0).likeness(&sketch(0..0)) - 1.0).abs() < 1e-9);
+        assert!(sketch(0..3).likeness(&sketch(0..0)) < 1e-9);
+        let (a, b) = (sketch(0..4), sketch(3..6));
+        assert!((sketch(2..7).novelty([&a, &b].into_iter()) - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn many_words_are_estimated() {
+        let estimate = sketch(0..1000).likeness(&sketch(100..1100));
+        assert!((0.65..0.95).contains(&estimate), "{estimate} for 0.82");
+        assert!(sketch(0..1000).likeness(&sketch(0..1000)) > 0.999);
+        assert!(sketch(0..1000).likeness(&sketch(2000..3000)) < 0.2);
+    }
+
+    #[test]
+    fn words_are_kept_up_to_the_bound() {
+        assert!(!sketch(0..EVIDENCE_WORDS).is_cut, "at the bound");
+        let past = sketch(0..EVIDENCE_WORDS + 1);
+        assert!(past.is_cut && usize::from(past.len) == EVIDENCE_WORDS, "past it");
+    }
+}

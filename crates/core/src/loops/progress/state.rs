@@ -1,0 +1,316 @@
+//! What is kept of a run to judge its progress: its last steps, its conversations, and answers not yet sent back.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::finding::{asked_again, compacted, stuck};
+use super::judge::{judge, kind_of};
+use super::{Kind, Step};
+use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS, PROGRESS_TOOLS, TOOL_NAME_BYTES};
+use crate::loops::attempts::Outcome as Before;
+use crate::loops::bounded::push_bounded;
+use crate::loops::evidence::{Action, Outcome, TELLING_BYTES};
+use crate::loops::{Arrival, Departure, Finding, Mode, ProgressRule, ToolResult, Turn};
+use crate::time::Timestamp;
+
+/// Answers that wait for the request that carries on.
+const PENDING: usize = 4;
+/// Calls of an answer that are known again by their ids.
+const CALL_IDS: usize = 4;
+/// Steps back that a wait may lie for the agent to be waiting.
+const WAITING_STEPS: usize = 4;
+/// A history of fewer items is not worth rewriting.
+const COMPACTED_ITEMS: u32 = 6;
+
+/// The record of one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// What was seen in shadow is no evidence for enforcement.
+    mode: Mode,
+    /// Oldest first.
+    steps: Vec<Step>,
+    threads: Vec<Thread>,
+    /// Oldest first.
+    pending: Vec<Pending>,
+    tool_names: Vec<Box<str>>,
+    /// The conversation asked last, and how often it was asked again after an answer.
+    asked: Option<u64>,
+    asked_again: u32,
+    /// Items of the last request.
+    items: u32,
+    /// Rewritings of the history without new work in between.
+    compactions: u32,
+    /// The conversation that the last of them seemed to replace.
+    replaced: Option<u64>,
+    has_new_work: bool,
+}
+
+/// A conversation.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    key: u64,
+    /// Its last request.
+    number: u32,
+    /// The text of its last request, where that was one text.
+    text_bytes: usize,
+    text: u64,
+}
+
+/// An answer that no request has carried back yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u32,
+    thread: u64,
+    action: Action,
+    tool_name: Option<u8>,
+    call_ids: [u64; CALL_IDS],
+    /// The answer's text, to be found again at the end of a transcript.
+    text_bytes: usize,
+    text: u64,
+}
+
+impl State {
+    /// Looks at a request; `before` is what became of an earlier one with the same conversation.
+    pub(crate) fn arrive(
+        &mut self,
+        arrival: &Arrival<'_>,
+        before: Option<Before>,
+        rule: &ProgressRule,
+    ) -> Option<Finding> {
+        if self.mode != rule.common.mode {
+            *self = State { mode: rule.common.mode, ..State::default() };
+        }
+        if let Some(before) = before {
+            return self.ask_again(arrival, before, rule);
+        }
+        let turn = arrival.turn;
+        let answered = self.answered(turn);
+        let key = answered.filter(|_| turn.said.is_none()).map_or(turn.opening, |pending| pending.thread);
+        let compaction = self.note_compaction(turn, key, rule);
+        let known = self.threads.iter().position(|thread| thread.key == key);
+        let thread = known.map(|at| self.threads.remove(at));
+        let step = self.finish(arrival, thread, answered, key);
+        self.note_thread(key, arrival);
+        let Some(mut step) = step else { return compaction };
+        let found = {
+            let past = self.window(key, arrival.now, rule);
+            step.kind = kind_of(&step, &past, rule);
+            let mut steps = past;
+            steps.push(&step);
+            judge(&steps, rule).map(|found| stuck(&found, &steps, &self.tool_names, rule))
+        };
+        self.has_new_work |=
+            step.action.is_call() && !self.steps.iter().any(|old| old.action.exact == step.action.exact);
+        push_bounded(&mut self.steps, step, PROGRESS_STEPS);
+        found.or(compaction)
+    }
+
+    /// Keeps an answer.
+    pub(crate) fn depart(&mut self, departure: &Departure<'_>) {
+        let reply = departure.reply;
+        if !departure.is_answered {
+            return;
+        }
+        let Some(thread) = self.threads.iter().find(|thread| thread.number == departure.step).map(|thread| thread.key)
+        else {
+            return;
+        };
+        let calls = reply.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
+        let (action, tool) = Action::read(&reply.text, calls);
+        let tool_name = tool.and_then(|name| place(&mut self.tool_names, name));
+        let mut call_ids = [0; CALL_IDS];
+        for (slot, call) in call_ids.iter_mut().zip(&reply.tool_calls) {
+            *slot = id_hash(&call.id);
+        }
+        let text = reply.text.trim_ascii();
+        let (text_bytes, text) = (text.len(), xxh3_64(text.as_bytes()));
+        let number = departure.step;
+        self.pending.retain(|pending| pending.number != number);
+        let pending = Pending { number, thread, action, tool_name, call_ids, text_bytes, text };
+        push_bounded(&mut self.pending, pending, PENDING);
+    }
+
+    /// Whether one of the last steps was a wait.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.steps.iter().rev().take(WAITING_STEPS).any(Step::is_waiting)
+    }
+
+    /// Bytes kept beside the value itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.steps.capacity() * size_of::<Step>()
+            + self.threads.capacity() * size_of::<Thread>()
+            + self.pending.capacity() * size_of::<Pending>()
+            + self.tool_names.capacity() * size_of::<Box<str>>()
+            + self.tool_names.iter().map(|name| name.len()).sum::<usize>()
+    }
+
+    /// Steps, conversations and tool names that are kept.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        (self.steps.len(), self.threads.len(), self.tool_names.len())
+    }
+
+    /// The same conversation again. Where the earlier request was not answered that is a retry; where it was, the
+    /// client wants another answer, which only means something when it never ends.
+    fn ask_again(&mut self, arrival: &Arrival<'_>, before: Before, rule: &ProgressRule) -> Option<Finding> {
+        self.note_thread(arrival.turn.opening, arrival);
+        if before != Before::Answered {
+            return None;
+        }
+        if self.asked != arrival.end {
+            (self.asked, self.asked_again) = (arrival.end, 0);
+        }
+        self.asked_again += 1;
+        (self.asked_again >= rule.asked_again).then(|| asked_again(self.asked_again, arrival.step, rule))
+    }
+
+    /// The kept answer that a request without history carries on.
+    fn answered(&self, turn: &Turn<'_>) -> Option<Pending> {
+        let mut newest_first = self.pending.iter().rev();
+        if turn.said.is_some() {
+            return None;
+        }
+        if !turn.results.is_empty() {
+            let answers = |result: &ToolResult<'_>, pending: &Pending| {
+                !result.call_id.is_empty() && pending.call_ids.contains(&id_hash(&result.call_id))
+            };
+            return newest_first.find(|pending| turn.results.iter().any(|result| answers(result, pending))).copied();
+        }
+        let carries =
+            |pending: &Pending| self.thread(pending.thread).is_some_and(|thread| carries(turn, thread, pending));
+        newest_first.find(|pending| turn.is_continued || pending.thread == turn.opening || carries(pending)).copied()
+    }
+
+    /// The step that this request finishes, if it finishes one.
+    fn finish(
+        &mut self,
+        arrival: &Arrival<'_>,
+        thread: Option<Thread>,
+        answered: Option<Pending>,
+        key: u64,
+    ) -> Option<Step> {
+        let turn = arrival.turn;
+        let (action, tool_name, number, outcome);
+        if let Some(said) = &turn.said {
+            let calls = said.calls.iter().map(|call| (call.name.as_ref(), call.arguments.as_ref()));
+            let (read, tool) = Action::read(&said.text, calls);
+            tool_name = tool.and_then(|name| place(&mut self.tool_names, name));
+            number = thread.map_or(arrival.step.saturating_sub(1), |thread| thread.number);
+            (action, outcome) = (read, read_outcome(turn, &turn.user_text));
+        } else {
+            let pending = answered?;
+            let text = if turn.results.is_empty() && !turn.is_continued {
+                {
+                    let new = gained(turn, &thread?)?;
+                    behind(new, &pending).unwrap_or(new)
+                }
+            } else {
+                &turn.user_text
+            };
+            (action, tool_name, number) = (pending.action, pending.tool_name, pending.number);
+            outcome = read_outcome(turn, text);
+        }
+        Some(Step { number, at: arrival.now, thread: key, action, outcome, kind: Kind::New, tool_name })
+    }
+
+    fn thread(&self, key: u64) -> Option<&Thread> {
+        self.threads.iter().find(|thread| thread.key == key)
+    }
+
+    fn note_thread(&mut self, key: u64, arrival: &Arrival<'_>) {
+        let turn = arrival.turn;
+        self.threads.retain(|thread| thread.key != key);
+        let text = if turn.said.is_none() && turn.results.is_empty() { turn.user_text.as_ref() } else { "" };
+        let (text_bytes, text) = (text.len(), xxh3_64(text.as_bytes()));
+        push_bounded(&mut self.threads, Thread { key, number: arrival.step, text_bytes, text }, PROGRESS_THREADS);
+        self.items = u32::try_from(turn.items).unwrap_or(u32::MAX);
+    }
+
+    /// A conversation that begins anew and much shorter than the last request was: the history was rewritten.
+    fn note_compaction(&mut self, turn: &Turn<'_>, key: u64, rule: &ProgressRule) -> Option<Finding> {
+        let items = u32::try_from(turn.items).unwrap_or(u32::MAX);
+        let is_known = self.threads.iter().any(|thread| thread.key == key);
+        if is_known && self.replaced == Some(key) {
+            // It goes on: the other one was a conversation beside it.
+            (self.compactions, self.replaced) = (0, None);
+        }
+        if is_known || turn.is_continued || self.items < COMPACTED_ITEMS || items > self.items / 2 {
+            return None;
+        }
+        self.compactions = if self.has_new_work { 0 } else { self.compactions + 1 };
+        self.has_new_work = false;
+        self.replaced = self.threads.last().map(|thread| thread.key);
+        let last = self.threads.last().map_or(0, |thread| thread.number);
+        (self.compactions >= rule.compactions).then(|| compacted(self.compactions, last, rule))
+    }
+
+    /// The steps of one conversation that are looked at.
+    fn window(&self, key: u64, now: Timestamp, rule: &ProgressRule) -> Vec<&Step> {
+        let window = rule.common.window;
+        let most = if window.requests == 0 { PROGRESS_STEPS } else { window.requests as usize };
+        let is_recent = |step: &&Step| window.seconds == 0 || now.since_ms(step.at) <= u64::from(window.seconds) * 1000;
+        let mut steps: Vec<&Step> = self
+            .steps
+            .iter()
+            .rev()
+            .filter(|step| step.thread == key)
+            .take(most.saturating_sub(1))
+            .filter(is_recent)
+            .collect();
+        steps.reverse();
+        steps
+    }
+}
+
+/// What a text has gained. None where it does not continue the earlier one.
+fn gained<'t>(turn: &'t Turn<'_>, thread: &Thread) -> Option<&'t str> {
+    let (before, new) = turn.user_text.split_at_checked(thread.text_bytes)?;
+    let goes_on = thread.text_bytes > 0 && !new.is_empty() && xxh3_64(before.as_bytes()) == thread.text;
+    goes_on.then(|| new.trim_ascii_start())
+}
+
+/// What stands behind the answer, where a text begins with it.
+fn behind<'t>(new: &'t str, answered: &Pending) -> Option<&'t str> {
+    let (said, rest) = new.split_at_checked(answered.text_bytes)?;
+    (!said.is_empty() && xxh3_64(said.as_bytes()) == answered.text).then_some(rest)
+}
+
+/// Whether a text is an earlier one with its answer behind it: a transcript that grows.
+fn carries(turn: &Turn<'_>, thread: &Thread, answered: &Pending) -> bool {
+    gained(turn, thread).is_some_and(|new| behind(new, answered).is_some())
+}
+
+/// Results in the order of the calls that they answer: clients send them in any.
+fn read_outcome(turn: &Turn<'_>, user_text: &str) -> Outcome {
+    let calls = turn.said.as_ref().map_or(&[][..], |said| &said.calls);
+    let mut results: Vec<&ToolResult<'_>> = turn.results.iter().collect();
+    if results.len() > 1 {
+        results.sort_by_cached_key(|result| {
+            let call = calls.iter().find(|call| !call.id.is_empty() && call.id == result.call_id);
+            let name = call.map_or((result.name.as_ref(), ""), |call| (call.name.as_ref(), call.arguments.as_ref()));
+            (xxh3_64(name.0.as_bytes()), xxh3_64(name.1.as_bytes()), xxh3_64(result.text.as_bytes()))
+        });
+    }
+    let is_error = results.iter().any(|result| result.is_error);
+    let mut outcome =
+        Outcome::read(results.iter().map(|result| result.text.as_ref()).chain(std::iter::once(user_text)), is_error);
+    // What a client adds to every result does not make "ok" say more.
+    let is_short = results.iter().map(|result| result.text.len()).sum::<usize>() < TELLING_BYTES;
+    outcome.is_telling &= results.is_empty() || !is_short || outcome.failure != 0;
+    outcome
+}
+
+/// The place of a tool's name, which is cut where it is long; None where there are too many.
+fn place(names: &mut Vec<Box<str>>, name: &str) -> Option<u8> {
+    let name = &name[..name.floor_char_boundary(TOOL_NAME_BYTES)];
+    let at = names.iter().position(|known| **known == *name).or_else(|| {
+        (names.len() < PROGRESS_TOOLS).then(|| {
+            push_bounded(names, name.into(), PROGRESS_TOOLS);
+            names.len() - 1
+        })
+    });
+    at.and_then(|at| u8::try_from(at).ok())
+}
+
+fn id_hash(id: &str) -> u64 {
+    if id.is_empty() { 0 } else { xxh3_64(id.as_bytes()) }
+}
