@@ -18,8 +18,8 @@ fuzz_target!(|data: &[u8]| {
     let dialect = DIALECTS[usize::from(*choice) % DIALECTS.len()];
     let Ok(call) = Call::parse(dialect, "/v1/models/m:generateContent", body) else { return };
     read_history(&call, |_| None);
-    for ask in [false, call.is_stream] {
-        let Some(out) = outgoing(&call, body, ask) else { continue };
+    for (ask, note) in [(false, None), (call.is_stream, None), (call.is_stream, Some("a \"note\"\n"))] {
+        let Some(out) = outgoing(&call, body, ask, note) else { continue };
         let sent: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(&out).expect("an edited body is still an object");
         assert!(!sent.contains_key("sprag_run_id") && !sent.contains_key("agentwall_agent_id"));

@@ -1,8 +1,10 @@
 //! What is recorded of a request. Never a prompt, an answer or a key.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::id::{AgentName, RunId};
+use crate::loops::Verdict;
 use crate::money::NanoUsd;
 use crate::time::Timestamp;
 use crate::usage::Usage;
@@ -66,9 +68,63 @@ pub struct Event {
     /// Why it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_reason: Option<String>,
+    /// What detection found, and what followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// What would have followed if the rules in shadow were in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Verdict>,
     /// What went wrong, in words that hold no content of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What was done, where the event is an act and no request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Box<Act>>,
+}
+
+/// Something that was done about a run, an agent or everything.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Act {
+    /// What.
+    pub what: ActKind,
+    /// Who did it: a person, or `sprag` itself.
+    pub by: String,
+    /// To what, in the form of a [`KillScope`](crate::policy::KillScope).
+    pub target: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What it rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Value>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// What was set, for acts that set something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Value>,
+}
+
+/// What can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActKind {
+    /// Stopped for good.
+    Kill,
+    /// Stopped until somebody approves.
+    Pause,
+    /// A killed run may go on.
+    Resume,
+    /// A paused run may go on.
+    Approve,
+    /// A kill of something wider than a run was taken back.
+    Lift,
+    /// An agent may call again.
+    Activate,
+    /// An agent may no longer call.
+    Deactivate,
+    /// An agent's kill switch was set.
+    SetKillSwitch,
 }
 
 /// The place of an event in its run.
@@ -109,6 +165,20 @@ pub enum EventKind {
     LlmCall,
     /// Any other request that passed through.
     Request,
+    /// Something that a person did.
+    Admin,
+    /// Sprag stopped a run by itself.
+    RunKilled,
+    /// Sprag set an agent inactive by itself.
+    KillSwitch,
+}
+
+impl EventKind {
+    /// Whether the event is a request, rather than something that was done.
+    #[must_use]
+    pub fn is_request(self) -> bool {
+        matches!(self, EventKind::LlmCall | EventKind::Request)
+    }
 }
 
 /// How a call ended.
@@ -127,4 +197,50 @@ pub enum Ending {
     ClientGone,
     /// Sprag refused the request.
     Refused,
+    /// Sprag cut the answer, or the wait for it, because of a kill.
+    Killed,
+    /// Sprag cut the answer because it repeated itself.
+    CutOff,
+}
+
+impl Event {
+    /// An event for something that was done. It costs nothing and counts nowhere.
+    #[must_use]
+    pub fn of_act(
+        id: String,
+        at: Timestamp,
+        kind: EventKind,
+        agent: AgentName,
+        run: Option<RunRecord>,
+        act: Act,
+    ) -> Event {
+        Event {
+            id,
+            at,
+            kind,
+            agent,
+            run,
+            provider: String::new(),
+            dialect: Dialect::Opaque,
+            path: act.target.clone(),
+            model: None,
+            stream: false,
+            status: 0,
+            ending: Ending::Complete,
+            total_ms: 0,
+            first_byte_ms: None,
+            overhead_us: 0,
+            usage: None,
+            cost: None,
+            unpriced: false,
+            finish: None,
+            tools: Vec::new(),
+            blocked: false,
+            block_reason: None,
+            error: None,
+            act: Some(Box::new(act)),
+            verdict: None,
+            shadow: None,
+        }
+    }
 }

@@ -8,16 +8,20 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use arc_swap::ArcSwap;
 use sprag_core::event::Event;
-use sprag_core::limits::HISTORY_MARKS;
+use sprag_core::id::RunId;
+use sprag_core::limits::{CLUES_IN_MEMORY, HISTORY_MARKS, RUN_TREE_DEPTH};
 use sprag_core::price::{Price, Prices};
 use sprag_core::wire::Mark;
+use sprag_store::catalog::Bounds;
 use sprag_store::history::{History, HistorySettings};
-use sprag_store::state::{Recent, RunTotals, State};
-use sprag_store::{DataDir, RunKey};
+use sprag_store::state::{Ancestor, Recent, RunTotals, State};
+use sprag_store::{Catalog, DataDir, RunKey};
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
+use crate::gateway::{DetectionFailures, Throttle};
 use crate::logging;
 use crate::tokens::Tokens;
 use crate::upstream::Upstreams;
@@ -32,6 +36,10 @@ pub struct App {
     pub prices: ArcSwap<Prices>,
     /// The runs that are under way.
     pub state: State,
+    /// Kills, and where agents stand.
+    pub catalog: Catalog,
+    /// The number of the catalog's last change, for calls under way.
+    pub changes: watch::Sender<u64>,
     /// Conversations read before, so that only new messages are parsed.
     pub marks: Recent<Mark>,
     /// Every event, on disk.
@@ -40,6 +48,10 @@ pub struct App {
     pub tokens: Tokens,
     /// Calls that end on another thread; the program waits for them before it stops.
     pub settling: TaskTracker,
+    /// Where throttled requests wait.
+    pub throttle: Throttle,
+    /// What went wrong in loop detection.
+    pub detection_failures: DetectionFailures,
     /// The time.
     pub clock: Clock,
     /// New ids.
@@ -53,18 +65,30 @@ impl App {
     /// When the data directory cannot be used, or a configured price makes no sense.
     pub fn new(settings: Settings, clock: Clock, ids: Ids) -> Result<Arc<App>> {
         let data = Arc::new(DataDir::open(&settings.data_dir)?);
+        let changes = watch::Sender::new(0);
+        let teller = changes.clone();
+        let tell = move |generation| {
+            teller.send_replace(generation);
+        };
+        let catalog = Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?;
         let history = History::open_embedded(data, history_settings(&settings))?;
+        let state = State::memory();
+        remember_killed(&state, &catalog)?;
         let prices = prices(&settings)?;
         let upstreams = Upstreams::new(&settings.providers, &Upstreams::default());
         Ok(Arc::new(App {
             settings: ArcSwap::from_pointee(settings),
             upstreams: ArcSwap::from_pointee(upstreams),
             prices: ArcSwap::from_pointee(prices),
-            state: State::memory(),
+            state,
+            catalog,
+            changes,
             marks: Recent::new(HISTORY_MARKS),
             history: Arc::new(history),
             tokens: Tokens::default(),
             settling: TaskTracker::new(),
+            throttle: Throttle::default(),
+            detection_failures: DetectionFailures::default(),
             clock,
             ids,
         }))
@@ -96,10 +120,33 @@ impl App {
         logging::call(&self.settings.load().log, event);
     }
 
-    /// What is on record about a run that is not in memory.
-    pub(crate) async fn recall(self: &Arc<Self>, key: &RunKey) -> Option<RunTotals> {
-        let (history, key) = (self.history.clone(), key.clone());
-        tokio::task::spawn_blocking(move || history.run_totals(&key).ok().flatten()).await.ok().flatten()
+    /// What is on record about a run that is not in memory, and about the runs above it; `parent` is what the call
+    /// itself says.
+    pub(crate) async fn recall(self: &Arc<Self>, key: &RunKey, parent: Option<&RunId>) -> Recalled {
+        let (app, key, parent) = (self.clone(), key.clone(), parent.cloned());
+        tokio::task::spawn_blocking(move || app.recall_now(key, parent)).await.unwrap_or_default()
+    }
+
+    fn recall_now(&self, key: RunKey, parent: Option<RunId>) -> Recalled {
+        let above = |key: &RunKey| self.history.run(key).ok().flatten().and_then(|run| run.parent);
+        let parent = parent.or_else(|| above(&key));
+        let mut recalled = Recalled {
+            totals: self.history.run_totals(&key).ok().flatten(),
+            parent: parent.clone(),
+            lineage: Vec::new(),
+        };
+        let mut next = parent;
+        while let Some(id) = next {
+            let key = RunKey { agent: key.agent.clone(), id };
+            let is_known = self.state.totals(&key).is_some();
+            if is_known || recalled.lineage.len() == RUN_TREE_DEPTH {
+                break;
+            }
+            next = above(&key);
+            let totals = self.history.run_totals(&key).ok().flatten();
+            recalled.lineage.push(Ancestor { id: key.id, totals });
+        }
+        recalled
     }
 
     /// Forgets runs that have been idle for long. They stay on record.
@@ -117,6 +164,24 @@ impl App {
     pub fn data_dir(&self) -> PathBuf {
         self.settings.load().data_dir.clone()
     }
+}
+
+/// What is on record about a run.
+#[derive(Debug, Default)]
+pub(crate) struct Recalled {
+    pub(crate) totals: Option<RunTotals>,
+    pub(crate) parent: Option<RunId>,
+    /// The runs above it of which memory knows nothing, nearest first.
+    pub(crate) lineage: Vec<Ancestor>,
+}
+
+/// Lets the evidence of killed runs lead to them again: a conversation must not go on because Sprag was restarted.
+fn remember_killed(state: &State, catalog: &Catalog) -> Result<()> {
+    // Half of the room, so that runs under way find theirs; the latest are remembered last and stay longest.
+    for (run, clues) in catalog.clues(CLUES_IN_MEMORY / 2)?.iter().rev() {
+        state.remember(clues, run);
+    }
+    Ok(())
 }
 
 fn history_settings(settings: &Settings) -> HistorySettings {

@@ -46,6 +46,12 @@ impl Ids {
         self.make("req_", now)
     }
 
+    /// A new id for a kill.
+    #[must_use]
+    pub fn kill(&self, now: Timestamp) -> String {
+        self.make("kill_", now)
+    }
+
     /// A new id for a run that nobody named.
     #[must_use]
     pub fn run(&self, now: Timestamp) -> RunId {

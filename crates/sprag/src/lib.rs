@@ -6,6 +6,7 @@
 //! - [`config`]: the configuration as written, and as used
 //! - [`app`]: what everything shares
 
+pub mod acts;
 pub mod admin;
 pub mod app;
 pub mod cli;

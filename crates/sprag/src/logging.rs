@@ -39,6 +39,9 @@ pub fn set_up(log: &Log) -> anyhow::Result<()> {
 
 /// One line for a call that has ended, if calls get one.
 pub(crate) fn call(log: &Log, event: &Event) {
+    if let Some(act) = &event.act {
+        return tracing::warn!(by = act.by, scope = act.target, reason = act.reason, "{}", show::act(act.what));
+    }
     if !shows_calls(log, *IS_TERMINAL) {
         return;
     }

@@ -89,8 +89,11 @@ impl Server {
         let limits = limits(&settings);
         let addresses = Addresses { proxy: self.proxy_addr()?, admin: self.admin_addr()? };
         let app = self.app.clone();
-        let proxy =
-            listen(self.proxy, limits, shutdown.clone(), move |_peer, request| gateway::handle(app.clone(), request));
+        let proxy = listen(self.proxy, limits, shutdown.clone(), move |peer, mut request| {
+            // A kill may name the address.
+            request.extensions_mut().insert(peer);
+            gateway::handle(app.clone(), request)
+        });
         let router = admin::router(self.app.clone(), self.token.token.clone(), addresses);
         let admin = listen(self.admin, limits, shutdown.clone(), move |peer, request| {
             admin::handle(router.clone(), peer, request)

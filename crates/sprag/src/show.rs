@@ -2,7 +2,8 @@
 //!
 //! For showing only. What programs read is exact and made elsewhere.
 
-use sprag_core::event::Ending;
+use sprag_core::event::{ActKind, Ending};
+use sprag_core::loops::{Action, Verdict};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
@@ -99,7 +100,56 @@ pub fn ending(ending: Ending) -> &'static str {
         Ending::TimedOut => "timed_out",
         Ending::ClientGone => "client_gone",
         Ending::Refused => "refused",
+        Ending::Killed => "killed",
+        Ending::CutOff => "cut off",
     }
+}
+
+/// What was done, in words.
+#[must_use]
+pub fn act(what: ActKind) -> &'static str {
+    match what {
+        ActKind::Kill => "killed",
+        ActKind::Pause => "paused",
+        ActKind::Resume => "resumed",
+        ActKind::Approve => "approved",
+        ActKind::Lift => "kill lifted",
+        ActKind::Activate => "activated",
+        ActKind::Deactivate => "deactivated",
+        ActKind::SetKillSwitch => "kill switch set",
+    }
+}
+
+/// What detection did to a step, in short: `warned (progress: repeated_step)`.
+#[must_use]
+pub fn verdict(verdict: &Verdict) -> String {
+    let what = match verdict.action {
+        Action::Warn => "warned",
+        Action::Nudge => "nudged",
+        Action::Throttle => "throttled",
+        Action::Reject => "stopped",
+        Action::Pause => "run paused",
+        Action::KillRun => "run killed",
+        Action::DeactivateAgent => "agent deactivated",
+    };
+    format!("{what} ({})", rule(verdict))
+}
+
+/// What a rule in shadow would have done to a step.
+#[must_use]
+pub fn shadow(verdict: &Verdict) -> String {
+    format!("would stop ({})", rule(verdict))
+}
+
+/// A number as short as it can be told: `4`, `0.86`.
+#[must_use]
+pub fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn rule(verdict: &Verdict) -> String {
+    format!("{}: {}", verdict.finding.detector.as_str(), verdict.finding.loop_type)
 }
 
 /// A text without what would move the cursor, change colours or turn the direction of writing on a terminal.
@@ -156,6 +206,11 @@ mod tests {
         let now = Timestamp(1_700_000_000_000);
         assert_eq!(moment(Timestamp(1_699_999_999_123), now), "22:13:19");
         assert_eq!(moment(Timestamp(1_699_900_000_000), now), "2023-11-13 18:26:40");
+    }
+
+    #[test]
+    fn numbers_lose_what_says_nothing() {
+        assert_eq!([4.0, 0.856, 10.5, 100.0, 0.0].map(number), ["4", "0.86", "10.5", "100", "0"]);
     }
 
     #[test]

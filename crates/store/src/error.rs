@@ -54,6 +54,14 @@ pub enum StoreError {
     /// A cursor that no listing gave out.
     #[error("`{0}` is not a cursor of this listing")]
     BadCursor(String),
+    /// There is a bound, and it is reached.
+    #[error("there are {most} {what} already, and no room for another; take back what is no longer needed")]
+    Full {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// The thread that writes the database has ended.
     #[error("the history's writer has stopped")]
     WriterGone,

@@ -2,11 +2,13 @@
 //!
 //! - [`state`]: the runs that are going on, in memory
 //! - [`history`]: every event, and the totals of runs, agents and money
+//! - [`catalog`]: kills and where agents stand: what must never be lost
 //! - [`data_dir`]: the directory that belongs to one process
 //!
 //! Everything here blocks and is made for plain threads; async callers bridge to it. Only [`history::History::record`]
 //! and the calls of [`state::State`] are meant for the path of a request: they take microseconds.
 
+pub mod catalog;
 pub mod data_dir;
 mod error;
 pub mod history;
@@ -15,6 +17,7 @@ mod shards;
 mod sqlite;
 pub mod state;
 
+pub use catalog::Catalog;
 pub use data_dir::DataDir;
 pub use error::StoreError;
 pub use run_key::RunKey;

@@ -13,8 +13,9 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// A hash that picks a shard; not unique.
-    pub(crate) fn shard_hash(&self) -> u64 {
+    /// A number that tells runs apart well enough where a mistake is harmless; not unique.
+    #[must_use]
+    pub fn number(&self) -> u64 {
         xxh3_64_with_seed(self.id.as_str().as_bytes(), agent_hash(&self.agent))
     }
 }

@@ -14,7 +14,7 @@ use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_store::RunKey;
-use sprag_store::state::{MemoryState, OpenRequest, RunTotals, Settlement, State, StateCounts};
+use sprag_store::state::{Ancestor, MemoryState, OpenRequest, Opened, RunTotals, Settlement, State, StateCounts};
 
 #[test]
 fn memory_counts_steps_and_money() {
@@ -39,6 +39,21 @@ fn memory_survives_circles_and_depth() {
 #[test]
 fn memory_starts_from_what_the_history_knows() {
     starts_from_what_the_history_knows(&State::memory());
+}
+
+#[test]
+fn memory_tells_the_tree_of_a_call() {
+    tells_the_tree_of_a_call(&State::memory());
+}
+
+#[test]
+fn memory_counts_refused_calls_against_no_limit() {
+    counts_refused_calls_against_no_limit(&State::memory());
+}
+
+#[test]
+fn memory_knows_the_clues_of_a_run() {
+    knows_the_clues_of_a_run(&State::memory());
 }
 
 #[test]
@@ -78,7 +93,8 @@ fn memory_stays_within_its_bounds_by_default() {
 }
 
 fn request(key: &RunKey, now: i64) -> OpenRequest {
-    OpenRequest { key: key.clone(), parent: None, origin: RunOrigin::Declared, now: Timestamp(now), seed: None }
+    let (parent, origin) = (None, RunOrigin::Declared);
+    OpenRequest { key: key.clone(), parent, origin, now: Timestamp(now), seed: None, lineage: vec![] }
 }
 
 fn child(key: &RunKey, parent: &str, now: i64) -> OpenRequest {
@@ -110,6 +126,7 @@ fn counts_steps_and_money(state: &State) {
         cost: NanoUsd(7),
         tree_steps: 2,
         tree_cost: NanoUsd(7),
+        tree_refused: 0,
         input_tokens: 30,
         output_tokens: 6,
         unpriced_steps: 1,
@@ -163,7 +180,61 @@ fn adds_to_the_runs_above(state: &State) {
     state.settle(&key("early"), paid(5, 10));
     let late = state.open(&request(&key("late"), 11)).unwrap();
     assert_eq!((late.step, late.is_new, late.totals.tree_cost), (1, true, NanoUsd(5)));
-    assert_eq!(late.totals.first_at, Timestamp(11));
+    assert_eq!(late.totals.first_at, Timestamp(9), "a run begins with its first part");
+}
+
+fn tells_the_tree_of_a_call(state: &State) {
+    state.open(&request(&key("top"), 1)).unwrap();
+    state.open(&child(&key("mid"), "top", 2)).unwrap();
+    let places = |opened: Opened| -> Vec<(String, u32, i64)> {
+        opened.tree.into_iter().map(|place| (place.id.to_string(), place.steps, place.first_at.0)).collect()
+    };
+    let low = state.open(&OpenRequest { origin: RunOrigin::Session, ..child(&key("low"), "mid", 3) }).unwrap();
+    let origins: Vec<RunOrigin> = low.tree.iter().map(|place| place.origin).collect();
+    assert_eq!(origins, [RunOrigin::Session, RunOrigin::Declared, RunOrigin::Declared]);
+    assert_eq!(places(low), [("low".into(), 1, 3), ("mid".into(), 2, 2), ("top".into(), 3, 1)]);
+
+    // After a restart the runs above are known from the history only.
+    let totals = |steps, first_at| RunTotals { tree_steps: steps, first_at: Timestamp(first_at), ..seed_of(steps) };
+    let ancestor = |id: &str, totals| Ancestor { id: RunId::parse(id).unwrap(), totals };
+    let lineage = vec![ancestor("old-mid", None), ancestor("old-top", Some(totals(40, 1)))];
+    let request = OpenRequest { lineage, ..child(&key("old-low"), "old-mid", 50) };
+    let expected = [("old-low".to_owned(), 1, 50), ("old-mid".to_owned(), 1, 50), ("old-top".to_owned(), 41, 1)];
+    assert_eq!(places(state.open(&request).unwrap()), expected);
+    let again = places(state.open(&request).unwrap());
+    assert_eq!(again[2], ("old-top".into(), 42, 1), "it is taken from the history once");
+}
+
+fn counts_refused_calls_against_no_limit(state: &State) {
+    let settled = |ending| Settlement { cost: None, usage: None, ending, now: Timestamp(1) };
+    state.open(&request(&key("top"), 1)).unwrap();
+    state.settle(&key("top"), settled(Ending::Complete));
+    for ending in [Ending::Refused, Ending::Killed, Ending::UpstreamError] {
+        state.open(&child(&key("part"), "top", 1)).unwrap();
+        state.settle(&key("part"), settled(ending));
+    }
+    let opened = state.open(&request(&key("top"), 1)).unwrap();
+    assert_eq!((opened.step, opened.tree[0].steps), (2, 3), "the first, the failed one and this one");
+    let totals = state.totals(&key("top")).unwrap();
+    assert_eq!((totals.tree_steps, totals.tree_refused, totals.counted_steps()), (5, 2, 3));
+    assert_eq!(state.totals(&key("part")).unwrap().counted_steps(), 1);
+}
+
+fn seed_of(steps: u32) -> RunTotals {
+    RunTotals { steps, ..RunTotals::default() }
+}
+
+fn knows_the_clues_of_a_run(state: &State) {
+    state.remember(&[1, 2], &key("a"));
+    state.remember_unless_taken(3, &key("a"));
+    state.remember(&[4], &key("b"));
+    state.remember_unless_taken(5, &key("a"));
+    state.remember_unless_taken(5, &key("b"));
+    let mut clues = state.clues_of(&key("a"), 10);
+    clues.sort_unstable();
+    assert_eq!(clues, [1, 2, 3], "those that lead to it alone");
+    assert_eq!(state.clues_of(&key("a"), 2).len(), 2);
+    assert!(state.clues_of(&key("c"), 10).is_empty());
 }
 
 fn survives_circles_and_depth(state: &State) {

@@ -78,6 +78,12 @@ impl Dialect {
         self != Dialect::Opaque
     }
 
+    /// Whether answers are the words of an assistant.
+    #[must_use]
+    pub fn has_assistant(self) -> bool {
+        !matches!(self, Dialect::OpenaiEmbeddings | Dialect::Opaque)
+    }
+
     /// The name that events and logs carry.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,70 +1,80 @@
 //! Changes to a body that leave every other byte where it was.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
 
 use super::call::Call;
+use super::nudge::note_edit;
 
-/// The body to forward, when it must differ from the one that came: fields of ours removed, usage asked for.
+/// The body to forward, when it must differ from the one that came: fields of ours removed, usage asked for, a note to
+/// the model put in (see [`nudge`](super::nudge())).
 ///
 /// None when the body is forwarded as it is.
 #[must_use]
-pub fn outgoing(call: &Call<'_>, body: &[u8], ask_for_usage: bool) -> Option<Vec<u8>> {
+pub fn outgoing(call: &Call<'_>, body: &[u8], ask_for_usage: bool, note: Option<&str>) -> Option<Vec<u8>> {
     let must_ask = ask_for_usage && !call.stream_options.asks_for_usage();
-    if call.own.values.is_empty() && !must_ask {
+    let asking = if must_ask { usage_edit(call, body) } else { None };
+    let noting = note.and_then(|note| note_edit(call, body, note));
+    let edits: Vec<Edit> = asking.into_iter().chain(noting).collect();
+    if call.own.values.is_empty() && edits.is_empty() {
         return None;
     }
+    Some(apply(body, call.own.values.iter().map(|v| range_of(body, v)).collect(), edits))
+}
+
+/// Bytes to put in the place of others; an empty range is an insertion.
+pub(super) struct Edit {
+    pub(super) range: Range<usize>,
+    pub(super) with: Cow<'static, str>,
+}
+
+/// The body without the fields around these values, and with these edits. No edit reaches into such a field.
+pub(super) fn apply(body: &[u8], mut removals: Vec<Range<usize>>, mut edits: Vec<Edit>) -> Vec<u8> {
     let mut out = body.to_vec();
-    let asking = if must_ask { usage_edit(call, body) } else { None };
     // From the back to the front, so that the ranges still to come stay true.
-    let mut removals: Vec<Range<usize>> = call.own.values.iter().map(|v| range_of(body, v)).collect();
     removals.sort_by_key(|r| std::cmp::Reverse(r.start));
-    let mut asking = asking.into_iter().peekable();
+    edits.sort_by_key(|e| std::cmp::Reverse(e.range.start));
+    let mut edits = edits.into_iter().peekable();
     for value in removals {
-        if let Some(edit) = asking.next_if(|e| e.range.start > value.start) {
+        while let Some(edit) = edits.next_if(|e| e.range.start > value.start) {
             out.splice(edit.range, edit.with.bytes());
         }
         let field = field_range(&out, value);
         out.drain(field);
     }
-    for edit in asking {
+    for edit in edits {
         out.splice(edit.range, edit.with.bytes());
     }
-    Some(out)
-}
-
-/// Bytes to put in the place of others; an empty range is an insertion.
-struct Edit {
-    range: Range<usize>,
-    with: &'static str,
+    out
 }
 
 /// How to ask for usage in a chat stream.
 fn usage_edit(call: &Call<'_>, body: &[u8]) -> Option<Edit> {
     if let Some(value) = call.stream_options.include_usage {
-        return Some(Edit { range: range_of(body, value), with: "true" });
+        return Some(Edit { range: range_of(body, value), with: "true".into() });
     }
     if let Some(value) = call.stream_options.value {
         let range = range_of(body, value);
         let inside = range.start + 1;
         return match value.get() {
-            "null" => Some(Edit { range, with: "{\"include_usage\":true}" }),
+            "null" => Some(Edit { range, with: "{\"include_usage\":true}".into() }),
             object if object.starts_with('{') => {
                 let is_empty = object[1..].trim_start().starts_with('}');
                 let with = if is_empty { "\"include_usage\":true" } else { "\"include_usage\":true," };
-                Some(Edit { range: inside..inside, with })
+                Some(Edit { range: inside..inside, with: with.into() })
             }
             // Anything else is left for the provider to complain about.
             _ => None,
         };
     }
     let inside = memchr::memchr(b'{', body)? + 1;
-    Some(Edit { range: inside..inside, with: "\"stream_options\":{\"include_usage\":true}," })
+    Some(Edit { range: inside..inside, with: "\"stream_options\":{\"include_usage\":true},".into() })
 }
 
 /// Where a raw value that borrows from `body` stands in it.
-fn range_of(body: &[u8], value: &RawValue) -> Range<usize> {
+pub(super) fn range_of(body: &[u8], value: &RawValue) -> Range<usize> {
     let start = value.get().as_ptr() as usize - body.as_ptr() as usize;
     start..start + value.get().len()
 }
@@ -104,7 +114,7 @@ mod tests {
 
     fn edited(body: &str, ask: bool) -> String {
         let call = Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).unwrap();
-        outgoing(&call, body.as_bytes(), ask).map_or_else(|| body.to_owned(), |b| String::from_utf8(b).unwrap())
+        outgoing(&call, body.as_bytes(), ask, None).map_or_else(|| body.to_owned(), |b| String::from_utf8(b).unwrap())
     }
 
     #[test]

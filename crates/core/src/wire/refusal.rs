@@ -1,13 +1,17 @@
 //! How Sprag itself says no, in the caller's dialect.
 //!
 //! A refusal is data: the judge and the gateway make one, and only here does it become bytes. Each shape is the one
-//! that the dialect's SDKs turn into their usual exception. Headers, and the form of an assistant message that some
-//! reasons take, are not decided here.
+//! that the dialect's SDKs turn into their usual exception. Which form and status a refusal takes is decided in
+//! [`Manners`](super::Manners); the form of an assistant message is in [`super::assistant`]; headers are the gateway's.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::dialect::{Dialect, Family};
+use super::dialect::Family;
+
+mod stream;
+
+pub use stream::stream_error;
 
 /// A request that is not answered by a provider, or an answer that Sprag ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,16 +20,33 @@ pub struct Refusal {
     pub reason: Reason,
     /// What happened and what to do about it.
     pub message: String,
+    /// Whether it is an error, or an answer of the assistant.
+    pub form: Form,
     /// The HTTP status, already chosen for the client.
     pub status: u16,
+    /// The `code` of the error.
+    pub code: &'static str,
     /// When asking again could help.
     pub retry_after_seconds: Option<u32>,
     /// What else the error says: `run_id`, `agent`, `proof`, `limit` and so on.
     pub fields: Map<String, Value>,
+    /// What stands next to the error rather than in it.
+    pub beside: Map<String, Value>,
+}
+
+/// How a refusal is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// An error in the dialect's own shape.
+    #[default]
+    Error,
+    /// An answer of the assistant that ends its turn: an agent that gets it stops in good order.
+    Assistant,
 }
 
 /// Why a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A detector with action reject or kill tripped.
@@ -107,6 +128,21 @@ impl Reason {
         self.row().2
     }
 
+    /// The form, unless configured.
+    #[must_use]
+    pub fn form(self) -> Form {
+        if self.status() < 300 { Form::Assistant } else { Form::Error }
+    }
+
+    /// The status of the error form.
+    #[must_use]
+    pub fn error_status(self) -> u16 {
+        match self.form() {
+            Form::Error => self.status(),
+            Form::Assistant => 403,
+        }
+    }
+
     /// A policy said no, rather than the request or the network being at fault.
     #[must_use]
     pub fn is_policy(self) -> bool {
@@ -160,8 +196,16 @@ impl Refusal {
     /// A refusal with the reason's own status and nothing else to say.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Refusal {
-        let status = reason.status();
-        Refusal { reason, message: message.into(), status, retry_after_seconds: None, fields: Map::new() }
+        Refusal {
+            reason,
+            message: message.into(),
+            form: reason.form(),
+            status: reason.status(),
+            code: reason.code(),
+            retry_after_seconds: None,
+            fields: Map::new(),
+            beside: Map::new(),
+        }
     }
 
     /// Adds a field to the error.
@@ -172,15 +216,17 @@ impl Refusal {
     }
 }
 
-/// The JSON body of the refusal.
+/// The JSON body of the refusal. The error is its first field.
 #[must_use]
 pub fn body(family: Family, refusal: &Refusal) -> Vec<u8> {
     let mut error = Map::new();
     error.insert("message".into(), refusal.message.as_str().into());
     error.insert("type".into(), refusal.reason.as_str().into());
-    error.insert("code".into(), refusal.reason.code().into());
+    error.insert("code".into(), refusal.code.into());
     let mut body = Map::new();
     match family {
+        // Another gateway's error has its own fields and no more.
+        Family::Openai if refusal.code != refusal.reason.code() => {}
         Family::Openai => {
             error.insert("param".into(), Value::Null);
         }
@@ -191,43 +237,18 @@ pub fn body(family: Family, refusal: &Refusal) -> Vec<u8> {
         Family::Gemini => {
             error.insert("code".into(), refusal.status.into());
             error.insert("status".into(), google_status(refusal.status).into());
-            error.insert("details".into(), Value::Array(vec![google_details(refusal.reason)]));
+            error.insert("details".into(), Value::Array(vec![google_details(refusal)]));
         }
     }
     add_fields(&mut error, refusal);
-    body.insert("error".into(), Value::Object(error));
     add_block(&mut body, refusal);
-    Value::Object(body).to_string().into_bytes()
+    error_first(&error, &body)
 }
 
-/// The event that ends a stream in error; nothing where the stream's form is not known.
-///
-/// `last_sequence_number` is the one of the last event passed on in a Responses stream; the error takes the next.
-#[must_use]
-pub fn stream_error(dialect: Dialect, refusal: &Refusal, last_sequence_number: Option<u64>) -> Vec<u8> {
-    let (head, data) = match dialect {
-        Dialect::OpenaiChat | Dialect::OpenaiCompletions | Dialect::OpenaiEmbeddings => {
-            ("", body(Family::Openai, refusal))
-        }
-        Dialect::OpenaiResponses => ("event: error\n", responses_error(refusal, last_sequence_number)),
-        Dialect::Anthropic => ("event: error\n", body(Family::Anthropic, refusal)),
-        Dialect::Gemini => ("", body(Family::Gemini, refusal)),
-        Dialect::Opaque => return Vec::new(),
-    };
-    [head.as_bytes(), b"data: ", &data, b"\n\n"].concat()
-}
-
-fn responses_error(refusal: &Refusal, last_sequence_number: Option<u64>) -> Vec<u8> {
-    let mut event = Map::new();
-    event.insert("type".into(), "error".into());
-    event.insert("code".into(), refusal.reason.code().into());
-    event.insert("message".into(), refusal.message.as_str().into());
-    event.insert("param".into(), Value::Null);
-    let sequence_number = last_sequence_number.map_or(0, |last| last.saturating_add(1));
-    event.insert("sequence_number".into(), sequence_number.into());
-    add_block(&mut event, refusal);
-    add_fields(&mut event, refusal);
-    Value::Object(event).to_string().into_bytes()
+/// In a stream google-genai takes for an error only what begins with one.
+fn error_first(error: &Map<String, Value>, beside: &Map<String, Value>) -> Vec<u8> {
+    let fields = beside.iter().map(|(name, value)| format!(",{}:{value}", Value::from(name.as_str())));
+    format!("{{\"error\":{}{}}}", Value::from(error.clone()), fields.collect::<String>()).into_bytes()
 }
 
 /// The refusal's own fields never replace one of the dialect.
@@ -243,6 +264,9 @@ fn add_block(object: &mut Map<String, Value>, refusal: &Refusal) {
     }
     if let Some(seconds) = refusal.retry_after_seconds {
         object.insert("retry_after_seconds".into(), seconds.into());
+    }
+    for (name, value) in &refusal.beside {
+        object.entry(name).or_insert_with(|| value.clone());
     }
 }
 
@@ -276,12 +300,12 @@ fn google_status(status: u16) -> &'static str {
 }
 
 /// No `RetryInfo`: Gemini's own clients would retry by it.
-fn google_details(reason: Reason) -> Value {
+fn google_details(refusal: &Refusal) -> Value {
     serde_json::json!({
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-        "reason": reason.as_str().to_ascii_uppercase(),
+        "reason": refusal.reason.as_str().to_ascii_uppercase(),
         "domain": "sprag",
-        "metadata": { "code": reason.code() },
+        "metadata": { "code": refusal.code },
     })
 }
 

@@ -31,8 +31,9 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use sprag_core::limits::ADMIN_BODY_BYTES;
+use sprag_core::policy::KillKind;
 use sprag_core::time::Timestamp;
-use sprag_store::history::{RunRow, RunStatus};
+use sprag_store::history::{RunRow, RunStatus, RunStopped};
 
 use self::records::Records;
 use self::sessions::Sessions;
@@ -69,10 +70,37 @@ impl Admin {
         Timestamp(self.app.clock.now().0.saturating_sub(idle_ms))
     }
 
-    /// Marks the runs that are over.
+    /// Kills and pauses that stop something now.
+    fn kills_in_force(&self) -> u64 {
+        let now = self.app.clock.now();
+        self.app.catalog.snapshot().kills.iter().filter(|kill| kill.is_in_force(now)).count() as u64
+    }
+
+    /// Says where runs stand now: the catalog knows what is killed, and the clock what is over.
     fn expire<'a>(&self, runs: impl IntoIterator<Item = &'a mut RunRow>) {
-        let active_since = self.active_since();
+        let (active_since, now) = (self.active_since(), self.app.clock.now());
+        let snapshot = self.app.catalog.snapshot();
         for run in runs {
+            if run.stopped.as_ref().and_then(|stopped| stopped.expires_at).is_some_and(|end| end <= now) {
+                run.status = RunStatus::Running;
+                run.stopped = None;
+            }
+            // The direct parent only: the row of a run names no other.
+            let stopping = [Some(&run.id), run.parent.as_ref()].into_iter().flatten().find_map(|id| {
+                let kill = snapshot.kills.of_run(&run.agent, id).filter(|kill| kill.is_in_force(now))?;
+                Some((kill.clone(), (*id != run.id).then(|| id.clone())))
+            });
+            if let Some((kill, through)) = stopping {
+                run.status = if kill.kind == KillKind::Pause { RunStatus::Paused } else { RunStatus::Killed };
+                run.stopped = Some(RunStopped {
+                    reason: kill.reason.clone(),
+                    by: kill.by.clone(),
+                    at: kill.at,
+                    expires_at: kill.expires_at,
+                    proof: kill.proof.clone(),
+                    through,
+                });
+            }
             if run.status == RunStatus::Running && run.last_at < active_since {
                 run.status = RunStatus::Expired;
             }

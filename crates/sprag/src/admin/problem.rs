@@ -39,6 +39,17 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
     }
 
+    pub(super) fn conflict(detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// A stop that holds, but that the disk refused.
+    pub(super) fn unwritten(error: &StoreError) -> Problem {
+        let detail =
+            format!("it holds until Sprag ends, but is not on record: {error}; ask again when that is repaired");
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    }
+
     pub(super) fn too_many_attempts(retry_after_seconds: u32) -> Problem {
         let detail = "too many wrong tokens came from this address; wait a minute";
         Problem {

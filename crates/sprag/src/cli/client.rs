@@ -8,14 +8,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use clap::Args;
-use http::header::{AUTHORIZATION, HOST};
-use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Empty, Limited};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use sprag_core::limits::COMMAND_ANSWER_BYTES;
 use tokio::net::TcpStream;
 
@@ -49,16 +50,28 @@ impl Asking {
     /// # Errors
     /// When nobody answers, or not as hoped; the message says what to do.
     pub(super) fn get(&self, path: &[&str], params: &[(&str, Option<&str>)]) -> Result<Answer> {
+        self.ask(Method::GET, target(path, params), Bytes::new())
+    }
+
+    /// Asks for something to be done.
+    ///
+    /// # Errors
+    /// When nobody answers, or it is refused; the message says what to do.
+    pub(super) fn order(&self, method: Method, path: &[&str], body: &Value) -> Result<Answer> {
+        self.ask(method, target(path, &[]), Bytes::from(body.to_string()))
+    }
+
+    fn ask(&self, method: Method, target: String, body: Bytes) -> Result<Answer> {
         let flags = Flags {
             config: self.config.clone(),
             admin: self.admin.clone(),
             data: self.data.clone(),
             ..Flags::default()
         };
-        let settings = load(&Sources::process(flags))?.settings;
+        let settings = settings(flags)?;
         let token = token(&settings)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let asked = fetch(reachable(settings.admin.listen), target(path, params), &token);
+        let asked = fetch(reachable(settings.admin.listen), method, target, body, &token);
         let answer = runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await });
         answer.with_context(|| format!("no answer from {} within 15 seconds", settings.admin.listen))?
     }
@@ -81,6 +94,20 @@ impl Answer {
         writeln!(out)?;
         Ok(())
     }
+}
+
+/// The settings to find a running Sprag by. One with a broken file goes on with its old settings, and must still be
+/// reached: then the command line, the environment and the defaults have to do.
+fn settings(flags: Flags) -> Result<Settings> {
+    let sources = Sources::process(flags);
+    let problems = match load(&sources) {
+        Ok(loaded) => return Ok(loaded.settings),
+        Err(problems) => problems,
+    };
+    let Ok(loaded) = load(&sources.without_file()) else { return Err(problems.into()) };
+    let _ =
+        writeln!(std::io::stderr(), "sprag: the configuration has problems and is not used; `sprag check` names them");
+    Ok(loaded.settings)
 }
 
 fn token(settings: &Settings) -> Result<Secret> {
@@ -113,16 +140,19 @@ fn target(path: &[&str], params: &[(&str, Option<&str>)]) -> String {
     if query.is_empty() { target } else { format!("{target}?{query}") }
 }
 
-async fn fetch(address: SocketAddr, target: String, token: &Secret) -> Result<Answer> {
+async fn fetch(address: SocketAddr, method: Method, target: String, body: Bytes, token: &Secret) -> Result<Answer> {
     let stream = TcpStream::connect(address).await.with_context(|| {
         format!("nothing listens on {address}; start Sprag with `sprag`, or say where it listens with --admin ADDR")
     })?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
-    let request = Request::get(target)
+    let request = Request::builder()
+        .method(method)
+        .uri(target)
+        .header(CONTENT_TYPE, "application/json")
         .header(HOST, address.to_string())
         .header(AUTHORIZATION, format!("Bearer {}", token.reveal()))
-        .body(Empty::<Bytes>::new())?;
+        .body(Full::new(body))?;
     let response = sender.send_request(request).await.context("the connection broke off")?;
     let status = response.status();
     let body = Limited::new(response.into_body(), COMMAND_ANSWER_BYTES).collect().await;
@@ -167,7 +197,7 @@ mod tests {
     fn a_huge_answer_is_refused() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for (bytes, is_read) in [(COMMAND_ANSWER_BYTES, true), (COMMAND_ANSWER_BYTES + 1, false)] {
-            let body = http_body_util::Full::new(Bytes::from(vec![b' '; bytes]));
+            let body = Full::new(Bytes::from(vec![b' '; bytes]));
             let read = runtime.block_on(Limited::new(body, COMMAND_ANSWER_BYTES).collect());
             assert_eq!(read.is_ok(), is_read, "{bytes}");
         }

@@ -1,8 +1,10 @@
 //! The commands, and what each of them does.
 
+mod agents;
 mod check;
 mod client;
 mod events;
+mod kill;
 mod prices;
 mod runs;
 mod serve;
@@ -80,6 +82,16 @@ enum Command {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Stop a run, an agent, every call with a header, or everything
+    Kill(kill::Kill),
+    /// Let a killed or paused run go on; what it did so far is no longer held against it
+    Resume(kill::Resume),
+    /// Let a run go on that waits for approval
+    Approve(kill::Resume),
+    /// List what is stopped, or take a kill back
+    Kills(kill::Kills),
+    /// List agents, set them active or inactive, or set their kill switch
+    Agents(agents::Agents),
     /// Show what models cost, or take a newer list of prices
     Prices {
         #[command(subcommand)]
@@ -123,6 +135,11 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Status { asking }) => status::status(asking),
         Some(Command::Runs { id, agent, limit, asking }) => runs::runs(id, agent, limit, asking),
         Some(Command::Events { run, agent, limit, asking }) => events::events(run, agent, limit, asking),
+        Some(Command::Kill(order)) => kill::kill(&order),
+        Some(Command::Resume(plea)) => kill::resume(&plea, "resume"),
+        Some(Command::Approve(plea)) => kill::resume(&plea, "approve"),
+        Some(Command::Kills(kills)) => kill::kills(&kills),
+        Some(Command::Agents(agents)) => agents::agents(&agents),
         Some(Command::Prices { command: None }) => prices::list(None, None, false, Flags::default()),
         Some(Command::Prices { command: Some(PricesCommand::List { model, of, json, flags }) }) => {
             prices::list(model.as_deref(), of.as_deref(), json, flags)

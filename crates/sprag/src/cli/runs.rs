@@ -25,17 +25,25 @@ fn list(agent: Option<&str>, limit: u32, asking: &Asking) -> Result<()> {
 }
 
 /// Ids belong to their agents, so the agent is looked up unless it is named.
-fn show_one(id: &str, agent: Option<&str>, asking: &Asking) -> Result<()> {
+pub(super) fn owner(id: &str, agent: Option<&str>, asking: &Asking) -> Result<String> {
     let found: Listing<RunSummary> = asking.get(&["runs"], &[("id", Some(id)), ("agent", agent)])?.read()?;
-    let run = match found.items.as_slice() {
-        [] => bail!("there is no run `{}` on record; `sprag runs` lists them", show::plain(id)),
-        [run] => run,
+    match found.items.as_slice() {
+        [] => bail!(
+            "there is no run `{}` on record; `sprag runs` lists them. A run whose first call is still under way is \
+             found when its agent is named: --agent NAME",
+            show::plain(id)
+        ),
+        [run] => Ok(run.agent.clone()),
         several => {
             let agents: Vec<_> = several.iter().map(|run| run.agent.as_str()).collect();
             bail!("several agents have a run of this id; choose with --agent: {}", agents.join(", "));
         }
-    };
-    let answer = asking.get(&["runs", &run.agent, id], &[("limit", Some("500"))])?;
+    }
+}
+
+fn show_one(id: &str, agent: Option<&str>, asking: &Asking) -> Result<()> {
+    let agent = owner(id, agent, asking)?;
+    let answer = asking.get(&["runs", &agent, id], &[("limit", Some("500"))])?;
     if asking.json { answer.print() } else { print_detail(&answer.read()?) }
 }
 
@@ -51,6 +59,27 @@ fn print_detail(detail: &RunDetail) -> Result<()> {
         run.errors,
         run.blocked
     )?;
+    if let Some(stopped) = &run.stopped {
+        writeln!(out, "  stopped {} by {} at {}", show::plain(&stopped.reason), show::plain(&stopped.by), stopped.at)?;
+        if let Some(above) = &stopped.through {
+            writeln!(out, "          with run {}, which it is a part of", show::plain(above))?;
+        }
+        if let Some(summary) = stopped.proof.as_ref().and_then(|proof| proof["summary"].as_str()) {
+            writeln!(out, "  proof   {}", show::plain(summary))?;
+        }
+    }
+    if let Some(would) = &detail.would_have_stopped {
+        writeln!(
+            out,
+            "  shadow  would have been stopped at step {} by {} ({}), saving {} in {} steps",
+            would.step,
+            would.detector.as_str(),
+            show::plain(&would.loop_type),
+            show::usd(would.saved_usd.0),
+            would.saved_steps
+        )?;
+        writeln!(out, "          {}", show::plain(&would.proof.summary))?;
+    }
     writeln!(
         out,
         "  tokens  {} in ({} from cache), {} out",

@@ -21,6 +21,13 @@ pub(super) fn status(asking: Asking) -> Result<ExitCode> {
     writeln!(out, "Sprag {}, up for {}", status.version, show::seconds(status.uptime_seconds))?;
     writeln!(out, "  proxy      {}", show::plain(&status.proxy))?;
     writeln!(out, "  in flight  {} calls; {} runs in memory", status.in_flight, status.runs_in_memory)?;
+    if status.kills > 0 {
+        writeln!(out, "  kills      {} in force; `sprag kills` lists them", show::count(status.kills))?;
+    }
+    if status.detection_failures > 0 {
+        let failures = show::count(status.detection_failures);
+        writeln!(out, "  detection  failed on {failures} requests, which passed unchecked; see the log")?;
+    }
     match recording.ok {
         true => writeln!(out, "  recording  ok, {} events", show::count(recording.recorded))?,
         false => writeln!(out, "  recording  in trouble: {}", show::plain(&recording.problems.join("; ")))?,

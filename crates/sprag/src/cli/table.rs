@@ -102,6 +102,13 @@ fn event_cells(event: &EventRecord) -> Vec<String> {
     if let Some(why) = event.block_reason.as_ref().or(event.error.as_ref()) {
         ending = format!("{ending}: {why}");
     }
+    let marks = [event.verdict.as_ref().map(show::verdict), event.shadow.as_ref().map(show::shadow)];
+    for mark in marks.into_iter().flatten() {
+        ending = format!("{ending}; {mark}");
+    }
+    if let Some(act) = &event.act {
+        ending = format!("{} by {}: {}", show::act(act.what), act.by, act.reason);
+    }
     vec![
         event.at.clone(),
         event.agent.clone(),

@@ -44,7 +44,8 @@ pub(crate) fn check_value(value: &Value, node: &Schema, path: &str, problems: &m
             }
         }
         Value::String(text) => check_choice(text, node, path, problems),
-        Value::Integer(number) => check_range(*number, node, path, problems),
+        Value::Integer(number) => check_range(*number as f64, node, path, problems),
+        Value::Float(number) => check_range(*number, node, path, problems),
         _ => {}
     }
 }
@@ -61,11 +62,13 @@ fn check_choice(text: &str, node: &Schema, path: &str, problems: &mut Vec<Proble
     });
 }
 
-fn check_range(number: i64, node: &Schema, path: &str, problems: &mut Vec<Problem>) {
-    let min = node["minimum"].as_i64().unwrap_or(i64::MIN);
-    let max = node["maximum"].as_i64().unwrap_or(i64::MAX);
-    if number < min || number > max {
-        let range = if max == i64::MAX { format!("{min} or more") } else { format!("{min} to {max}") };
+/// Bounds are small enough that a float holds them exactly.
+fn check_range(number: f64, node: &Schema, path: &str, problems: &mut Vec<Problem>) {
+    let (min, max) = (node["minimum"].as_f64(), node["maximum"].as_f64());
+    let is_inside = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
+    if !is_inside || number.is_nan() {
+        let min = min.unwrap_or(f64::MIN);
+        let range = max.map_or_else(|| format!("{min} or more"), |max| format!("{min} to {max}"));
         problems.push(Problem::value(path, format!("{number} is out of range")).hint(format!("expected {range}")));
     }
 }

@@ -45,7 +45,7 @@ impl Environment {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The keys that variables set. `names` are the provider names the file uses: `my-gw` there is `MY_GW` here.
+    /// The keys that variables set. `names` are those that the file uses for providers and agents: `my-gw` there is `MY_GW` here.
     pub(crate) fn layer(&self, names: &[String], problems: &mut Vec<Problem>) -> Vec<Assignment> {
         let keys = schema::keys();
         let mut layer = Vec::new();
@@ -116,6 +116,7 @@ fn read(text: &str, node: &Schema, path: &str) -> Result<Value, Vec<Problem>> {
     let wrong = |expected: &str| vec![Problem::value(path, format!("expected {expected}, found {shown}"))];
     let value = match types.first().copied() {
         Some("integer") => text.trim().parse().map(Value::Integer).map_err(|_| wrong("a whole number"))?,
+        Some("number") if types.len() == 1 => text.trim().parse().map(Value::Float).map_err(|_| wrong("a number"))?,
         Some("boolean") => match text.trim() {
             "true" | "1" => Value::Boolean(true),
             "false" | "0" => Value::Boolean(false),

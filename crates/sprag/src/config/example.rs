@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Schema;
+use sprag_core::wire::{Form, Reason};
 
 use super::check::check_table;
 use super::presets::PRESETS;
@@ -11,6 +12,7 @@ use super::sandbox::Sandbox;
 use super::schema;
 
 const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+const STOPS: &str = include_str!("../../../../docs/stops.md");
 const EXAMPLE: &str = include_str!("../../../../sprag.example.toml");
 
 #[test]
@@ -43,6 +45,22 @@ fn the_values_it_shows_are_the_defaults() {
 }
 
 #[test]
+fn the_rules_it_shows_are_those_of_the_default_preset() {
+    let from = EXAMPLE.find("[detection]").unwrap();
+    let text = &EXAMPLE[from..from + EXAMPLE[from..].find("[defaults]").unwrap()];
+    let live: Vec<&str> = text
+        .lines()
+        .map(|line| line.strip_prefix("##").unwrap_or(line))
+        // Ladders take the place of actions.
+        .filter(|line| !line.starts_with("ladder"))
+        .collect();
+    let rules = |text: &str| Sandbox::new(text).load().unwrap().settings.policies.defaults.rules;
+    let (shown, default) = (rules(&live.join("\n")), rules(""));
+    assert!(live.iter().filter(|line| line.contains(" = ")).count() > 60);
+    assert_eq!(shown, default);
+}
+
+#[test]
 fn the_examples_have_the_right_types() {
     let table: toml::Table = uncomment("##").parse().unwrap();
     let mut problems = Vec::new();
@@ -60,7 +78,7 @@ fn every_key_is_there_with_its_description() {
 #[test]
 fn the_recipes_of_the_guide_are_right() {
     let recipes: Vec<_> = GUIDE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(recipes.len(), 3);
+    assert_eq!(recipes.len(), 4);
     for recipe in recipes {
         let sandbox = Sandbox::new("");
         let home = sandbox.dir.path().display().to_string();
@@ -71,6 +89,17 @@ fn the_recipes_of_the_guide_are_right() {
         std::fs::write(sandbox.path("sprag.toml"), recipe).unwrap();
         let sandbox = sandbox.with_env(&[("HOME", &home)]);
         sandbox.load().unwrap_or_else(|problems| panic!("{problems}"));
+    }
+}
+
+#[test]
+fn the_page_about_stops_is_right() {
+    let recipe = STOPS.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    Sandbox::new(recipe).load().unwrap_or_else(|problems| panic!("{problems}"));
+    for reason in Reason::ALL.into_iter().filter(|reason| reason.is_policy()) {
+        let form = if reason.form() == Form::Assistant { "assistant" } else { "error" };
+        let row = format!("| `{}` | {form} | {} |", reason.as_str(), reason.status());
+        assert!(STOPS.contains(&row), "{row}");
     }
 }
 
@@ -100,6 +129,11 @@ fn describe(node: &Schema, path: &str, found: &mut BTreeMap<String, String>) {
     for (name, child) in node["properties"].as_object().into_iter().flatten() {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         let entry = child.get("items").or_else(|| schema::map_values(child)).unwrap_or(child);
+        if path == "agents.detection" {
+            // The keys of [detection] once more: shown there, with one example here.
+            assert_eq!(entry["properties"], schema::root()["properties"]["detection"]["properties"]);
+            continue;
+        }
         if entry.get("properties").is_some() {
             describe(entry, &path, found);
         } else {
@@ -118,7 +152,11 @@ fn comments() -> BTreeMap<String, String> {
             continue;
         }
         if bare.starts_with('[') {
-            section = bare.trim_matches(['[', ']']).replace(".openai", "");
+            let examples = [".openai", ".loop_detected", ".billing"];
+            section = bare.trim_matches(['[', ']']).to_owned();
+            section = examples.iter().fold(section, |section, name| section.replace(name, ""));
+        } else if section.starts_with("agents.detection") {
+            continue;
         } else if let Some((key, _)) = bare.split_once(" = ") {
             found.insert(format!("{section}.{key}"), comment.join(" "));
         }

@@ -13,7 +13,7 @@ use toml::Value;
 use super::check::{check_table, check_value};
 use super::document::Document;
 use super::environment::Environment;
-use super::file::{Compat, File};
+use super::file::File;
 use super::flags::Flags;
 use super::problem::{Level, Problem, Problems};
 use super::resolve::resolve;
@@ -29,6 +29,8 @@ pub struct Sources {
     pub environment: Environment,
     /// Where `sprag.toml` is looked for when nobody names a file.
     pub dir: PathBuf,
+    /// No file is read, even if one is named.
+    pub ignores_file: bool,
 }
 
 /// A configuration that can be used.
@@ -49,12 +51,21 @@ impl Sources {
     /// The flags given, the environment and the working directory of this process.
     #[must_use]
     pub fn process(flags: Flags) -> Sources {
-        Sources { flags, environment: Environment::process(), dir: PathBuf::from(".") }
+        Sources { flags, environment: Environment::process(), dir: PathBuf::from("."), ignores_file: false }
+    }
+
+    /// The same without any file.
+    #[must_use]
+    pub fn without_file(&self) -> Sources {
+        Sources { ignores_file: true, ..self.clone() }
     }
 
     /// The file to read: `--config`, `SPRAG_CONFIG`, or `sprag.toml` if there is one.
     #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
+        if self.ignores_file {
+            return None;
+        }
         let named = self.flags.config.clone().or_else(|| self.environment.get("SPRAG_CONFIG").map(PathBuf::from));
         named.or_else(|| Some(self.dir.join("sprag.toml")).filter(|path| path.exists()))
     }
@@ -89,11 +100,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
 /// Keys that are understood and checked, and that nothing uses yet.
 fn without_effect(settings: &Settings) -> Vec<Problem> {
     let keys = settings.providers.values().filter(|provider| provider.key.is_some());
-    let mut unused: Vec<String> = keys.map(|provider| format!("providers.{}.api_key", provider.name)).collect();
-    if settings.responses.compat.contains(&Compat::Fairvisor) {
-        unused.push("responses.compat".to_owned());
-    }
-    unused.into_iter().map(|key| Problem::value(key, "has no effect in this version").warning()).collect()
+    let unused = keys.map(|provider| format!("providers.{}.api_key", provider.name));
+    unused.map(|key| Problem::value(key, "has no effect in this version").warning()).collect()
 }
 
 /// What differs between two configurations and takes effect only at the next start.
@@ -160,10 +168,8 @@ impl<'a> Layers<'a> {
     }
 
     fn add_environment(&mut self, environment: &Environment) {
-        let names = match self.table.get("providers") {
-            Some(Value::Table(providers)) => providers.keys().cloned().collect(),
-            _ => Vec::new(),
-        };
+        let chosen = ["providers", "agents"].into_iter().filter_map(|section| self.table.get(section)?.as_table());
+        let names: Vec<String> = chosen.flat_map(|names| names.keys().cloned()).collect();
         for assignment in environment.layer(&names, &mut self.problems) {
             let origin = format!("environment variable {}", assignment.variable);
             self.set(&assignment.path, assignment.value, origin);

@@ -42,4 +42,7 @@ pub use presets::{PRESETS, Preset, is_reserved, preset};
 pub use problem::{Level, Problem, Problems};
 pub use schema::schema;
 pub use secret::Secret;
-pub use settings::{Admin, Auth, Events, Log, Prices, Provider, Proxy, Responses, Routing, Runs, Settings, Timeouts};
+pub use settings::{
+    Admin, AgentPolicy, Auth, Events, Log, Policies, Prices, Provider, Proxy, Responses, Routing, Runs, Settings,
+    Timeouts,
+};

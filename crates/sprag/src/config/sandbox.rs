@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::{Environment, Flags, Loaded, Problems, Sources, load};
+use super::{Flags, Loaded, Problems, Sources, load};
 
 /// A directory with a `sprag.toml`, and variables and flags beside it.
 pub(super) struct Sandbox {
@@ -22,8 +22,7 @@ impl Sandbox {
     pub(super) fn new(text: &str) -> Sandbox {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("sprag.toml"), text).unwrap();
-        let sources =
-            Sources { flags: Flags::default(), environment: Environment::default(), dir: dir.path().to_owned() };
+        let sources = Sources { dir: dir.path().to_owned(), ..Sources::default() };
         Sandbox { dir, sources }
     }
 

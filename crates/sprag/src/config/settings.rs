@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 use sprag_core::event::RunOrigin;
+use sprag_core::id::AgentName;
+use sprag_core::loops::Rules;
+use sprag_core::policy::{KillSwitch, RunLimits};
 use sprag_core::price::PriceOverride;
-use sprag_core::wire::Family;
+use sprag_core::wire::{Family, Manner, Manners, Reason};
 
 use super::base_url::BaseUrl;
 use super::file::{Compat, Http2, LogCalls, LogFormat, Unpriced};
@@ -30,6 +33,8 @@ pub struct Settings {
     pub routing: Routing,
     /// How calls are put together into runs.
     pub runs: Runs,
+    /// What agents may do.
+    pub policies: Policies,
     /// What Sprag adds to answers.
     pub responses: Responses,
     /// What is recorded, and for how long.
@@ -139,6 +144,40 @@ pub struct Runs {
     pub idle: Duration,
 }
 
+/// What agents may do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policies {
+    /// The policy of agents that have none of their own.
+    pub defaults: AgentPolicy,
+    /// The others, each whole.
+    pub agents: BTreeMap<AgentName, AgentPolicy>,
+}
+
+/// What one agent may do, as the configuration has it. The catalog's word stands above it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentPolicy {
+    /// How far its runs may go.
+    pub run_limits: RunLimits,
+    /// Its kill switch.
+    pub kill_switch: KillSwitch,
+    /// How its loops are detected.
+    pub rules: Arc<Rules>,
+}
+
+impl Policies {
+    /// The policy of an agent.
+    #[must_use]
+    pub fn of(&self, agent: &AgentName) -> &AgentPolicy {
+        self.agents.get(agent).unwrap_or(&self.defaults)
+    }
+
+    /// Changes the rules of detection for everybody.
+    pub fn change_rules(&mut self, change: impl Fn(&mut Rules)) {
+        let policies = self.agents.values_mut().chain([&mut self.defaults]);
+        policies.for_each(|policy| change(Arc::make_mut(&mut policy.rules)));
+    }
+}
+
 /// What Sprag adds to answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Responses {
@@ -146,6 +185,10 @@ pub struct Responses {
     pub metadata: bool,
     /// Other gateways to imitate, each once.
     pub compat: Vec<Compat>,
+    /// The status of a refusal is chosen for the calling client.
+    pub adapt: bool,
+    /// How single reasons are put.
+    pub reasons: BTreeMap<Reason, Manner>,
 }
 
 /// What is recorded, and for how long.
@@ -190,5 +233,19 @@ impl Provider {
     /// If the path cannot stand in a URL.
     pub fn url(&self, path_and_query: &str) -> Result<http::Uri, http::uri::InvalidUri> {
         self.base.join(path_and_query)
+    }
+}
+
+impl Responses {
+    /// Whether answers shall also be as this gateway gives them.
+    #[must_use]
+    pub fn imitates(&self, gateway: Compat) -> bool {
+        self.compat.contains(&gateway)
+    }
+
+    /// How refusals are put.
+    #[must_use]
+    pub fn manners(&self) -> Manners<'_> {
+        Manners { adapts: self.adapt, imitates_agentwall: self.imitates(Compat::Agentwall), reasons: &self.reasons }
     }
 }

@@ -10,19 +10,20 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sprag_core::event::Ending;
 use sprag_core::limits::JSON_REPLY_BYTES;
-use sprag_core::wire::{Dialect, Family, Metadata, Reason, Refusal, splice};
+use sprag_core::wire::{Dialect, Metadata, Reason, Refusal, splice};
 use tokio::time::Instant;
 
+use super::audience::Audience;
 use super::body::Body;
 use super::encoding::Decoder;
 use super::forward::Forwarded;
 use super::headers::strip_hop_by_hop;
+use super::killed::or_killed;
 use super::observe::{Observed, Patience, Signature};
 use super::reader::Reader;
 use super::respond::{refuse, sign};
 use super::ticket::{Settled, Ticket};
-use crate::config::file::Compat;
-use crate::config::{Provider, Settings};
+use crate::config::Provider;
 
 /// JSON answers up to this size, of a length told ahead, are complete before they are passed on: the upstream has
 /// written them whole, and the cost can then stand in the headers.
@@ -53,12 +54,7 @@ enum Kind {
 }
 
 /// Passes an answer on to the client.
-pub(crate) async fn pass_on(
-    settings: &Settings,
-    family: Family,
-    forwarded: Forwarded,
-    mut ticket: Ticket,
-) -> Response<Body> {
+pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticket: Ticket) -> Response<Body> {
     let Forwarded { response, provider, asked, deadline, is_head } = forwarded;
     let (mut head, body) = response.into_parts();
     strip_hop_by_hop(&mut head.headers);
@@ -75,16 +71,16 @@ pub(crate) async fn pass_on(
                 Reason::UpstreamUnreachable,
                 format!("provider `{}` answered in a way that cannot be checked: {unreadable}", provider.name),
             );
-            return refuse(family, &refusal, ticket);
+            return refuse(audience, refusal, ticket);
         }
         Err(_) => None,
     };
     let is_success = head.status.is_success();
-    let signature = (asked.metadata && is_success).then(|| signature(settings, &provider, &ticket)).flatten();
+    let signature = (asked.metadata && is_success).then(|| signature(audience, &provider, &ticket)).flatten();
     let length = content_length(&head.headers);
 
     if is_read && is_success && matches!(kind, Kind::Json) && length.is_some_and(|n| n <= COLLECTED_BYTES) {
-        return collected(family, head, body, decoder, asked, signature, ticket, provider.timeouts.idle, deadline)
+        return collected(audience, head, body, decoder, asked, signature, ticket, provider.timeouts.idle, deadline)
             .await;
     }
     let reader = match kind {
@@ -96,22 +92,23 @@ pub(crate) async fn pass_on(
     let is_empty = is_head || body.is_end_stream() || is_bodiless(head.status);
     if is_empty {
         let settled = settle(&mut ticket, &reader).await;
-        sign(&mut head.headers, ticket.event(), settled.as_ref());
+        sign(&mut head.headers, audience, ticket.event(), settled.as_ref());
         return Response::from_parts(head, Body::Full(Bytes::new()));
     }
     if reader.edits() {
         head.headers.remove(CONTENT_LENGTH);
         head.headers.remove(CONTENT_ENCODING);
     }
-    sign(&mut head.headers, ticket.event(), None);
-    let observed = Observed::new(body, reader, ticket, signature, Patience::new(provider.timeouts.idle, deadline));
+    sign(&mut head.headers, audience, ticket.event(), None);
+    let patience = Patience::new(provider.timeouts.idle, deadline);
+    let observed = Observed::new(body, reader, ticket, audience.clone(), signature, patience);
     Response::from_parts(head, Body::Observed(Box::pin(observed)))
 }
 
 /// Waits for a short JSON answer, which is already on its way in full.
 #[expect(clippy::too_many_arguments, reason = "the values of `pass_on`, used once")]
 async fn collected(
-    family: Family,
+    audience: &Audience,
     mut head: response::Parts,
     mut body: Incoming,
     decoder: Option<Decoder>,
@@ -121,19 +118,24 @@ async fn collected(
     idle: Duration,
     deadline: Option<Instant>,
 ) -> Response<Body> {
-    let whole = match collect(&mut body, &mut ticket, idle, deadline).await {
-        Ok(whole) => whole,
-        Err((ending, why)) => {
+    let watch = ticket.watch();
+    let whole = match or_killed(collect(&mut body, &mut ticket, idle, deadline), watch).await {
+        Ok(Ok(whole)) => whole,
+        Err(kill) => {
+            let refusal = ticket.killed(&kill);
+            return refuse(audience, refusal, ticket);
+        }
+        Ok(Err((ending, why))) => {
             ticket.mark_failed(ending, why);
             let reason = if ending == Ending::TimedOut { Reason::UpstreamTimeout } else { Reason::UpstreamCut };
-            return refuse(family, &Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket);
+            return refuse(audience, Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket);
         }
     };
     let mut reader = Reader::json(asked.dialect, decoder, signature.is_some(), Some(whole.len() as u64));
     let Some(plain) = reader.whole(&whole) else {
         let why = "the upstream's compressed answer cannot be decoded";
         ticket.mark_failed(Ending::UpstreamError, why);
-        return refuse(family, &Refusal::new(Reason::UpstreamUnreachable, why), ticket);
+        return refuse(audience, Refusal::new(Reason::UpstreamUnreachable, why), ticket);
     };
     let settled = settle(&mut ticket, &reader).await;
     let signature = signature.filter(|_| reader.reply().complete);
@@ -144,7 +146,7 @@ async fn collected(
     }
     let out = signed.unwrap_or(whole);
     head.headers.insert(CONTENT_LENGTH, out.len().into());
-    sign(&mut head.headers, ticket.event(), settled.as_ref());
+    sign(&mut head.headers, audience, ticket.event(), settled.as_ref());
     Response::from_parts(head, Body::Full(out))
 }
 
@@ -212,12 +214,11 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// How this answer's metadata will be written. None outside runs.
-fn signature(settings: &Settings, provider: &Provider, ticket: &Ticket) -> Option<Signature> {
+fn signature(audience: &Audience, provider: &Provider, ticket: &Ticket) -> Option<Signature> {
     let run = ticket.event().run.clone()?;
     let overhead_us = ticket.event().overhead_us;
     let provider = provider.name.clone();
-    let imitates_agentwall = settings.responses.compat.contains(&Compat::Agentwall);
-    let also: &[&str] = if imitates_agentwall { &["agentwall"] } else { &[] };
+    let also = audience.metadata_names();
     Some(Box::new(move |settled: &Settled| {
         let metadata = Metadata {
             run_id: &run.id,

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::answer::Asked;
 use super::headers::{limit_accept_encoding, prepare_request};
 use super::invalid;
+use super::killed::or_killed;
 use super::route::Route;
 use super::ticket::Ticket;
 use crate::app::App;
@@ -67,12 +68,18 @@ pub(crate) async fn forward(
     let deadline = provider.timeouts.total.map(|total| Instant::now() + total);
     let upstream = app.upstreams.load().get(&provider.name).cloned();
     let upstream = upstream.ok_or_else(|| invalid("the provider was removed while the request ran"))?;
-    let sent = upstream.send(request);
-    let answer = match deadline {
-        Some(deadline) => tokio::time::timeout_at(deadline, sent)
-            .await
-            .unwrap_or_else(|_| Err(NoAnswer::TimedOut(provider.timeouts.total.unwrap_or_default()))),
-        None => sent.await,
+    let sent = async {
+        let sent = upstream.send(request);
+        match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, sent)
+                .await
+                .unwrap_or_else(|_| Err(NoAnswer::TimedOut(provider.timeouts.total.unwrap_or_default()))),
+            None => sent.await,
+        }
+    };
+    let answer = match or_killed(sent, ticket.watch()).await {
+        Ok(answer) => answer,
+        Err(kill) => return Err(ticket.killed(&kill)),
     };
     match answer {
         Ok(response) => {

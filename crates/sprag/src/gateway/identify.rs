@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::HeaderMap;
 use http::request::Parts;
+use sha2::{Digest, Sha256};
 use sprag_core::event::{Ending, RunOrigin, RunRecord};
 use sprag_core::id::{AgentName, BadName, RunId};
 use sprag_core::run::{
@@ -12,9 +13,11 @@ use sprag_core::run::{
 use sprag_core::time::Timestamp;
 use sprag_core::wire::{Call, History, Reply};
 use sprag_store::RunKey;
+use sprag_store::state::State;
 
 use super::ticket::TicketRun;
 use crate::app::App;
+use crate::clock::Ids;
 
 /// Where clients put their credential.
 const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
@@ -39,18 +42,28 @@ pub(crate) struct CallerRun {
     pub(crate) is_fresh: bool,
 }
 
+/// Where runs are known.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) ids: &'a Ids,
+    /// Runs that a request no longer joins by being one that failed there.
+    pub(crate) is_over: &'a dyn Fn(&RunKey) -> bool,
+}
+
 /// Finds the caller. Requests that are no LLM calls belong to a run only when they name it.
 ///
 /// # Errors
 /// When an agent or a run is declared with a name that cannot be one.
 pub(crate) fn identify(
-    app: &App,
+    known: Known<'_>,
     wanted: &[RunOrigin],
     agent_in_path: Option<&str>,
     head: &Parts,
     call: Option<(&Call<'_>, Option<&History>)>,
     now: Timestamp,
 ) -> Result<Caller, BadName> {
+    let Known { state, ids, .. } = known;
     let headers = &head.headers;
     let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     refuse_unreadable(headers)?;
@@ -65,7 +78,7 @@ pub(crate) fn identify(
             let is_retry = signs.retries.is_some_and(|retries| retries > 0);
             let previous_id = call.previous_id.as_deref();
             let clues = evidence(scope, Brought { previous_id, trace: signs.trace, history, is_retry }, wanted);
-            let found = clues.iter().find_map(|clue| Some((look_up(app, clue, now)?, clue.origin)));
+            let found = clues.iter().find_map(|clue| Some((look_up(known, clue, now)?, clue.origin)));
             let trace = signs.trace.filter(|_| wanted.contains(&RunOrigin::Trace));
             match (found, trace) {
                 (Some((key, origin)), _) => CallerRun { key, parent: None, origin, is_fresh: false },
@@ -74,7 +87,7 @@ pub(crate) fn identify(
                     CallerRun { key, parent: None, origin: RunOrigin::Trace, is_fresh: false }
                 }
                 (None, None) => {
-                    let key = RunKey { agent: agent.clone(), id: app.ids.run(now) };
+                    let key = RunKey { agent: agent.clone(), id: ids.run(now) };
                     CallerRun { key, parent: None, origin: RunOrigin::Conversation, is_fresh: true }
                 }
             }
@@ -82,7 +95,7 @@ pub(crate) fn identify(
     };
     if let Some(run) = &run {
         let history = call.and_then(|(_, history)| history);
-        keep(app, &run.key, &at_opening(scope, signs.trace, history, signs.retries.is_some()));
+        keep(state, &run.key, &at_opening(scope, signs.trace, history, signs.retries.is_some()));
     }
     Ok(Caller { agent, scope, run })
 }
@@ -111,23 +124,25 @@ pub(crate) fn leave_evidence(
     }
     let is_named = record.is_some_and(|run| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session));
     let is_whole = ending == Ending::Complete;
-    keep(app, &run.key, &at_settling(run.scope, run.history.as_ref(), reply, is_whole, is_named));
+    keep(&app.state, &run.key, &at_settling(run.scope, run.history.as_ref(), reply, is_whole, is_named));
 }
 
-fn keep(app: &App, key: &RunKey, remember: &Remember) {
-    app.state.remember(&remember.clues, key);
-    remember.unless_taken.iter().for_each(|clue| app.state.remember_unless_taken(*clue, key));
-    remember.withdrawn.iter().for_each(|clue| app.state.withdraw(*clue, key));
-    remember.offers.iter().for_each(|clue| app.state.offer(*clue, key));
+/// Keeps what a call left behind.
+pub(crate) fn keep(state: &State, key: &RunKey, remember: &Remember) {
+    state.remember(&remember.clues, key);
+    remember.unless_taken.iter().for_each(|clue| state.remember_unless_taken(*clue, key));
+    remember.withdrawn.iter().for_each(|clue| state.withdraw(*clue, key));
+    remember.offers.iter().for_each(|clue| state.offer(*clue, key));
 }
 
-fn look_up(app: &App, clue: &Clue, now: Timestamp) -> Option<RunKey> {
+fn look_up(known: Known<'_>, clue: &Clue, now: Timestamp) -> Option<RunKey> {
+    let state = known.state;
     match clue.lookup {
-        Lookup::Known => app.state.resolve(&[clue.hash]).map(|(_, key)| key),
-        Lookup::Claim => app.state.claim(clue.hash),
-        Lookup::Retry => app.state.claim(clue.hash).filter(|key| {
-            let last_at = app.state.totals(key).map(|totals| totals.last_at);
-            last_at.is_some_and(|last_at| now.since_ms(last_at) <= RETRY_MS)
+        Lookup::Known => state.resolve(&[clue.hash]).map(|(_, key)| key),
+        Lookup::Claim => state.claim(clue.hash),
+        Lookup::Retry => state.claim(clue.hash).filter(|key| {
+            let last_at = state.totals(key).map(|totals| totals.last_at);
+            last_at.is_some_and(|last_at| now.since_ms(last_at) <= RETRY_MS) && !(known.is_over)(key)
         }),
     }
 }
@@ -146,8 +161,27 @@ fn refuse_unreadable(headers: &HeaderMap) -> Result<(), BadName> {
 /// What proves who the caller is: a header, or Gemini's `?key=`.
 fn credential(head: &Parts) -> Option<&[u8]> {
     let header = CREDENTIALS.iter().find_map(|name| head.headers.get(*name)).map(|value| value.as_bytes());
-    let in_query = || head.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key=")).map(str::as_bytes);
-    header.or_else(in_query)
+    header.or_else(|| query_keys(head).next())
+}
+
+/// Names for everything in a request that may be its credential, by which it can be killed: the beginning of each
+/// SHA-256. All of them, because the provider may look at another one than Sprag.
+pub(crate) fn key_ids(head: &Parts) -> Vec<String> {
+    let headers = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(*name)).map(|value| value.as_bytes());
+    headers.chain(query_keys(head)).map(key_id).collect()
+}
+
+fn key_id(credential: &[u8]) -> String {
+    let bare = match credential.split_at_checked(7) {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => key.trim_ascii(),
+        _ => credential,
+    };
+    Sha256::digest(bare).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn query_keys(head: &Parts) -> impl Iterator<Item = &[u8]> {
+    let pairs = head.uri.query().unwrap_or_default().split('&');
+    pairs.filter_map(|pair| pair.strip_prefix("key=")).map(str::as_bytes)
 }
 
 /// A part of a path as it was meant: clients write `%40` for `@`. What is not valid stays as it is.

@@ -8,17 +8,24 @@
 //! caller's dialect. `forward` needs a permit, and only the judge makes one.
 
 mod answer;
+mod audience;
 mod body;
+mod carried;
+mod chant;
+mod detect;
 mod encoding;
 mod forward;
 mod headers;
-mod identify;
+pub(crate) mod identify;
+mod judge;
+mod killed;
 mod observe;
 mod open;
 mod read;
 mod reader;
 mod respond;
 mod route;
+mod throttle;
 mod ticket;
 
 use std::sync::Arc;
@@ -29,14 +36,17 @@ use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use sprag_core::event::Ending;
-use sprag_core::policy::judge;
 use sprag_core::wire::{Call, Reason, Refusal, outgoing};
 
 use self::answer::Asked;
+use self::audience::Audience;
 pub use self::body::{Body, BrokenOff};
+pub use self::detect::DetectionFailures;
 use self::encoding::{Decoder, decode_all};
 use self::forward::Forwarded;
+use self::judge::Case;
 use self::route::Route;
+pub use self::throttle::Throttle;
 use self::ticket::Ticket;
 use crate::app::App;
 use crate::config::Settings;
@@ -49,15 +59,23 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     if route::is_health_check(&head.method, head.uri.path()) {
         return respond::healthy();
     }
+    // Kept for as long as the answer: a kill may name any header.
+    let head = Arc::new(head);
     let Some(route) = route::find(&settings, &head.method, head.uri.path(), &head.headers) else {
         return respond::nowhere(&settings, head.uri.path());
     };
     let mut ticket = Ticket::new(app.clone(), &route, &head, arrived);
-    let family = route.family();
-    match send(&app, &settings, &route, &head, body, &mut ticket).await {
-        Ok(forwarded) => answer::pass_on(&settings, family, forwarded, ticket).await,
-        Err(refusal) => respond::refuse(family, &refusal, ticket),
+    let mut audience = Audience::new(settings.clone(), &route, &head);
+    let sent = send(&app, &settings, &route, &head, body, &mut audience, &mut ticket).await;
+    let delay_ms = ticket.delay_ms();
+    let mut response = match sent {
+        Ok(forwarded) => answer::pass_on(&audience, forwarded, ticket).await,
+        Err(refusal) => respond::refuse(&audience, refusal, ticket),
+    };
+    if let Some(delay_ms) = delay_ms {
+        respond::mark_delay(response.headers_mut(), &audience, delay_ms);
     }
+    response
 }
 
 /// Everything up to the head of the upstream's answer.
@@ -65,8 +83,9 @@ async fn send(
     app: &Arc<App>,
     settings: &Settings,
     route: &Route<'_>,
-    head: &Parts,
+    head: &Arc<Parts>,
     body: Incoming,
+    audience: &mut Audience,
     ticket: &mut Ticket,
 ) -> Result<Forwarded, Refusal> {
     // Whatever is wrong with the body, it is this agent's. A name that cannot be one is refused below.
@@ -89,11 +108,18 @@ async fn send(
         true => Some(Call::parse(route.dialect, route.path, &plain).map_err(invalid)?),
         false => None,
     };
-    let in_flight = open::open(app, settings, route, head, call.as_ref(), ticket).await?;
-    let permit = judge(&open::facts(app, settings, route, call.as_ref(), in_flight))?;
+    audience.listen(call.as_ref(), head);
+    let opening = open::open(app, settings, route, head, call.as_ref(), ticket).await?;
+    let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
+    let permit = judge::judge(app, settings, case, ticket).await?;
+    if let Some(delay_ms) = permit.advice().delay_ms {
+        let wait = app.throttle.wait(delay_ms);
+        killed::or_killed(wait, ticket.watch()).await.unwrap_or_else(|kill| Err(ticket.killed(&kill)))?;
+        ticket.mark_delayed(delay_ms);
+    }
 
     let wants_usage = call.as_ref().is_some_and(|call| asks_for_usage(call, route));
-    let changed = call.as_ref().and_then(|call| outgoing(call, &plain, wants_usage));
+    let changed = call.as_ref().and_then(|call| outgoing(call, &plain, wants_usage, permit.advice().note.as_deref()));
     let asked = Asked {
         dialect: route.dialect,
         strips_usage: wants_usage && call.as_ref().is_some_and(|call| !call.stream_options.asks_for_usage()),

@@ -13,12 +13,14 @@ use http::HeaderMap;
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use sprag_core::event::Ending;
-use sprag_core::wire::refusal::stream_error;
 use sprag_core::wire::{Reason, Refusal};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 
+use super::audience::Audience;
 use super::body::BrokenOff;
+use super::chant::Listener;
+use super::killed::KillWatch;
 use super::reader::{Reader, Taken};
 use super::ticket::{Settled, Ticket};
 
@@ -27,11 +29,15 @@ pub struct Observed {
     upstream: Incoming,
     reader: Reader,
     ticket: Ticket,
+    audience: Audience,
     /// How the metadata of this answer is written; None when it is not.
     metadata: Option<Signature>,
     /// Bytes that may go to the client now.
     out: VecDeque<Bytes>,
     trailers: Option<HeaderMap>,
+    /// Ready when the call is killed.
+    killed: Option<KillWatch>,
+    listener: Option<Listener>,
     stage: Stage,
     patience: Patience,
 }
@@ -44,7 +50,7 @@ enum Stage {
     /// The provider reported no usage: tokens are being counted on another thread.
     Counting(JoinHandle<Option<Settled>>),
     /// The same for an answer that failed; then the client is told.
-    Failing(JoinHandle<Option<Settled>>, &'static str),
+    Failing(JoinHandle<Option<Settled>>, Box<Refusal>),
     /// The upstream's body is over; what is left in `out` goes to the client.
     Ended,
     /// The client's connection must be cut.
@@ -66,11 +72,25 @@ impl Observed {
         upstream: Incoming,
         reader: Reader,
         ticket: Ticket,
+        audience: Audience,
         metadata: Option<Signature>,
         patience: Patience,
     ) -> Observed {
-        let (out, trailers) = (VecDeque::new(), None);
-        Observed { upstream, reader, ticket, metadata, out, trailers, stage: Stage::Flowing, patience }
+        let (out, trailers, killed) = (VecDeque::new(), None, ticket.watch());
+        let listener = ticket.listener().filter(|_| reader.is_events());
+        Observed {
+            upstream,
+            reader,
+            ticket,
+            audience,
+            metadata,
+            out,
+            trailers,
+            killed,
+            listener,
+            stage: Stage::Flowing,
+            patience,
+        }
     }
 
     pub(crate) fn poll_frame(
@@ -92,10 +112,10 @@ impl Observed {
                     let settled = ready!(Pin::new(counting).poll(cx)).unwrap_or_default();
                     this.release(settled);
                 }
-                Stage::Failing(counting, why) => {
-                    let why = *why;
+                Stage::Failing(counting, refusal) => {
                     let _ = ready!(Pin::new(counting).poll(cx));
-                    this.break_off(why);
+                    let refusal = refusal.clone();
+                    this.break_off(&refusal);
                 }
                 Stage::Ended => return Poll::Ready(this.trailers.take().map(|t| Ok(Frame::trailers(t)))),
                 Stage::Broken(why) => {
@@ -108,6 +128,15 @@ impl Observed {
     }
 
     fn poll_upstream(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // What is settled is over, and its last bytes may pass.
+        if !self.reader.is_closed()
+            && let Some(watch) = &mut self.killed
+            && let Poll::Ready(kill) = Pin::new(watch).poll(cx)
+        {
+            let refusal = self.ticket.killed(&kill);
+            self.fail_with(Ending::Killed, refusal);
+            return Poll::Ready(());
+        }
         match Pin::new(&mut self.upstream).poll_frame(cx) {
             Poll::Pending => {
                 ready!(self.patience.poll_over(cx));
@@ -119,7 +148,10 @@ impl Observed {
                     Ok(data) => {
                         self.ticket.mark_first_byte();
                         let taken = self.reader.take(data, &mut self.out);
-                        self.act(taken);
+                        let goes_on = taken == Taken::Passed;
+                        if !goes_on || !self.is_chanting() {
+                            self.act(taken);
+                        }
                     }
                     Err(frame) => self.trailers = frame.into_trailers().ok(),
                 }
@@ -135,6 +167,17 @@ impl Observed {
             Poll::Ready(Some(Err(_))) => self.fail(Ending::UpstreamGone, "the upstream broke off its answer"),
         }
         Poll::Ready(())
+    }
+
+    /// Cuts off an answer that repeats itself.
+    fn is_chanting(&mut self) -> bool {
+        let Some(finding) = self.listener.as_mut().and_then(|listener| listener.hear(self.reader.reply())) else {
+            return false;
+        };
+        self.listener = None;
+        let Some(refusal) = self.ticket.chants(finding) else { return false };
+        self.fail_with(Ending::CutOff, refusal);
+        true
     }
 
     fn act(&mut self, taken: Taken) {
@@ -171,28 +214,35 @@ impl Observed {
     /// The upstream failed in the middle: settles the call, then lets the client know.
     fn fail(&mut self, ending: Ending, why: &'static str) {
         self.ticket.mark_failed(ending, why);
+        self.fail_with(ending, Refusal::new(Reason::UpstreamCut, format!("{why}; the answer is incomplete")));
+    }
+
+    fn fail_with(&mut self, ending: Ending, refusal: Refusal) {
+        self.killed = None;
+        let refusal = self.audience.put_in_stream(refusal);
         let reply = self.reader.reply();
         if self.ticket.needs_count(reply) {
-            self.stage = Stage::Failing(self.ticket.settle_counted(reply.clone(), ending), why);
+            let counting = self.ticket.settle_counted(reply.clone(), ending);
+            self.stage = Stage::Failing(counting, Box::new(refusal));
         } else {
             self.ticket.settle(reply, reply.usage, ending);
-            self.break_off(why);
+            self.break_off(&refusal);
         }
     }
 
     /// A stream ends in its dialect's error form; anything else is cut.
-    fn break_off(&mut self, why: &str) {
+    fn break_off(&mut self, refusal: &Refusal) {
         let dialect = self.ticket.event().dialect;
         let reply = self.reader.reply();
         self.stage = if self.reader.is_closed() && (reply.complete || reply.error.is_some()) {
             Stage::Ended
         } else if self.reader.can_say_error() && !self.reader.is_closed() {
             self.reader.give_up(&mut self.out);
-            let refusal = Refusal::new(Reason::UpstreamCut, format!("{why}; the answer is incomplete"));
-            self.out.push_back(Bytes::from(stream_error(dialect, &refusal, self.reader.sequence_number())));
+            let last_words = self.audience.last_words(dialect, refusal, self.reader.sequence_number());
+            self.out.push_back(Bytes::from(last_words));
             Stage::Ended
         } else {
-            Stage::Broken(why.to_owned())
+            Stage::Broken(refusal.message.clone())
         };
     }
 }

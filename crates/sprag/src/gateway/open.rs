@@ -3,62 +3,92 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use sprag_core::event::RunRecord;
-use sprag_core::policy::Facts;
+use sprag_core::event::{RunOrigin, RunRecord};
+use sprag_core::policy::RunProgress;
 use sprag_core::wire::{Call, Reason, Refusal, read_history};
-use sprag_store::state::OpenRequest;
+use sprag_store::RunKey;
+use sprag_store::catalog::Snapshot;
+use sprag_store::state::{OpenRequest, RunPlace};
 
-use super::identify::{CallerRun, identify};
+use super::identify::{CallerRun, Known, identify};
 use super::invalid;
+use super::killed::Watched;
 use super::route::Route;
 use super::ticket::{Ticket, TicketRun};
 use crate::app::App;
+use crate::app::Recalled;
 use crate::config::Settings;
-use crate::config::file::Unpriced;
 
-/// Counts the call in its run, or for its agent alone, and writes that on the ticket. Gives the agent's calls in
-/// flight, this one included.
+/// How long after a kill the request that it cut counts as that request again.
+const KILLED_RETRY_MS: u64 = 60_000;
+
+/// A call that was counted.
+pub(crate) struct Opening {
+    /// The agent's calls in flight, this one included.
+    pub(crate) agent_in_flight: u32,
+    /// The run of the call and those above it, nearest first; none outside any run.
+    pub(crate) tree: Vec<RunPlace>,
+}
+
+/// Counts the call in its run, or for its agent alone, and writes that on the ticket.
 pub(crate) async fn open(
     app: &Arc<App>,
     settings: &Settings,
     route: &Route<'_>,
-    head: &Parts,
+    head: &Arc<Parts>,
     call: Option<&Call<'_>>,
     ticket: &mut Ticket,
-) -> Result<u32, Refusal> {
+) -> Result<Opening, Refusal> {
     let now = ticket.event().at;
     let history = call.and_then(|call| read_history(call, |raw| app.marks.get(raw)));
     for (raw, mark) in history.iter().flat_map(|history| &history.marks) {
         app.marks.insert(*raw, *mark);
     }
     let with_history = call.map(|call| (call, history.as_ref()));
-    let caller = identify(app, &settings.runs.sources, route.agent, head, with_history, now).map_err(invalid)?;
-    ticket.set_caller(caller.agent, call.and_then(|call| call.model.as_deref()));
-    let Some(CallerRun { key, parent, origin, is_fresh }) = caller.run else { return Ok(ticket.enter()) };
+    let sources = &settings.runs.sources;
+    // Clients retry for a while what was killed; who asks the same later begins anew.
+    let is_over = |run: &RunKey| {
+        let snapshot = app.catalog.snapshot();
+        snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| now.since_ms(kill.at) > KILLED_RETRY_MS)
+    };
+    let known = Known { state: &app.state, ids: &app.ids, is_over: &is_over };
+    let caller = identify(known, sources, route.agent, head, with_history, now).map_err(invalid)?;
+    ticket.set_caller(caller.agent.clone(), call.and_then(|call| call.model.as_deref()));
+    let mut watched =
+        Watched { agent: caller.agent, runs: Vec::new(), head: head.clone(), path: route.path.to_owned() };
+    let Some(CallerRun { key, parent, origin, is_fresh }) = caller.run else {
+        ticket.set_watched(watched);
+        return Ok(Opening { agent_in_flight: ticket.enter(), tree: Vec::new() });
+    };
 
-    // A run that is named may be older than this process.
-    let seed = if is_fresh || app.state.knows(&key) { None } else { app.recall(&key).await };
-    let request = OpenRequest { key: key.clone(), parent: parent.clone(), origin, seed, now };
+    // A run that is named may be older than this process, and so may the runs above it.
+    let recalled = match is_fresh || app.state.knows(&key) {
+        true => Recalled { parent, ..Recalled::default() },
+        false => app.recall(&key, parent.as_ref()).await,
+    };
+    let Recalled { totals: seed, parent, lineage } = recalled;
+    let request = OpenRequest { key: key.clone(), parent: parent.clone(), origin, seed, lineage, now };
     let opened = app.state.open(&request).map_err(|full| Refusal::new(Reason::Overloaded, full.to_string()))?;
     let record = RunRecord { id: key.id.clone(), step: opened.step, parent, origin };
     ticket.set_run(TicketRun { key, scope: caller.scope, history, has_left_evidence: false }, record);
-    Ok(opened.agent_in_flight)
+    watched.runs = opened.tree.iter().map(|place| place.id.clone()).collect();
+    ticket.set_watched(watched);
+    Ok(Opening { agent_in_flight: opened.agent_in_flight, tree: opened.tree })
 }
 
-/// What the judge is told about a call.
-pub(crate) fn facts<'a>(
-    app: &App,
-    settings: &'a Settings,
-    route: &Route<'_>,
-    call: Option<&'a Call<'_>>,
-    agent_in_flight: u32,
-) -> Facts<'a> {
-    let model = call.and_then(|call| call.model.as_deref());
-    Facts {
-        model,
-        is_priced: model.is_none() || app.price(route.provider, None, model).is_some(),
-        blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
-        agent_in_flight,
-        max_agent_in_flight: u32::try_from(settings.proxy.max_requests_per_agent).unwrap_or(u32::MAX),
-    }
+/// How far the runs of a call have come since they began, or were resumed.
+pub(crate) fn progress(snapshot: &Snapshot, tree: Vec<RunPlace>, ticket: &Ticket) -> Vec<RunProgress> {
+    let (agent, now) = (&ticket.event().agent, ticket.event().at);
+    let since_mark = |place: RunPlace| {
+        let RunPlace { id, origin, steps, first_at } = place;
+        let mark = snapshot.mark(&RunKey { agent: agent.clone(), id: id.clone() });
+        let begun = mark.map_or(first_at, |mark| mark.at.max(first_at));
+        RunProgress {
+            run: id,
+            steps: steps.saturating_sub(mark.map_or(0, |mark| mark.steps)),
+            age_ms: now.since_ms(begun),
+            is_declared: origin == RunOrigin::Declared,
+        }
+    };
+    tree.into_iter().map(since_mark).collect()
 }

@@ -112,6 +112,11 @@ impl Reader {
         self.edits
     }
 
+    /// Whether the answer is a stream of events.
+    pub(crate) fn is_events(&self) -> bool {
+        matches!(self.form, Form::Events(_))
+    }
+
     /// Whether the answer has been settled.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed

@@ -3,14 +3,19 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use serde_json::Map;
 use sprag_core::event::Event;
+use sprag_core::limits::RETRY_AFTER_SECONDS;
+use sprag_core::wire::assistant::{Saying, Spoken, speak};
 use sprag_core::wire::refusal;
-use sprag_core::wire::{Family, Reason, Refusal};
+use sprag_core::wire::{Family, Form, Reason, Refusal};
 
+use super::audience::Audience;
 use super::body::Body;
 use super::read::Unread;
 use super::ticket::{Settled, Ticket};
 use crate::config::Settings;
+use crate::config::file::Compat;
 
 const RUN_ID: HeaderName = HeaderName::from_static("x-sprag-run-id");
 const STEP: HeaderName = HeaderName::from_static("x-sprag-step");
@@ -19,16 +24,28 @@ const COST: HeaderName = HeaderName::from_static("x-sprag-cost-usd");
 const RUN_COST: HeaderName = HeaderName::from_static("x-sprag-run-cost-usd");
 const BLOCKED: HeaderName = HeaderName::from_static("x-sprag-blocked");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+const LOOP_DELAY: HeaderName = HeaderName::from_static("x-sprag-loop-delay");
+const AGENTWALL_RUN_ID: HeaderName = HeaderName::from_static("x-agentwall-run-id");
+const AGENTWALL_STEP: HeaderName = HeaderName::from_static("x-agentwall-step");
+const AGENTWALL_COST: HeaderName = HeaderName::from_static("x-agentwall-cost");
+const FAIRVISOR_REASON: HeaderName = HeaderName::from_static("x-fairvisor-reason");
+const FAIRVISOR_LOOP_DELAY: HeaderName = HeaderName::from_static("x-fairvisor-loop-delay");
 
-/// Refuses a call: settles its ticket and answers in the caller's dialect.
-pub(crate) fn refuse(family: Family, refusal: &Refusal, mut ticket: Ticket) -> Response<Body> {
-    ticket.refuse(refusal);
-    let mut refusal = refusal.clone().with("agent", ticket.event().agent.as_str());
+/// Refuses a call: settles its ticket and answers in the form that its client expects.
+pub(crate) fn refuse(audience: &Audience, refusal: Refusal, mut ticket: Ticket) -> Response<Body> {
+    let mut refusal = refusal.with("agent", ticket.event().agent.as_str());
     if let Some(run) = &ticket.event().run {
-        refusal = refusal.with("run_id", run.id.as_str());
+        refusal = refusal.with("run_id", run.id.as_str()).with("step", run.step);
     }
-    let mut response = plain(family, &refusal);
-    sign(response.headers_mut(), ticket.event(), None);
+    let refusal = audience.put(refusal);
+    ticket.refuse(&refusal);
+    let spoken = (refusal.form == Form::Assistant).then(|| speech(audience, &refusal, ticket.event())).flatten();
+    let mut response = match spoken {
+        Some(Spoken { content_type, body }) => answer(200, content_type, body),
+        None => error(audience.family(), &refusal),
+    };
+    mark_stop(response.headers_mut(), audience, &refusal);
+    sign(response.headers_mut(), audience, ticket.event(), None);
     response
 }
 
@@ -43,7 +60,7 @@ pub(crate) fn nowhere(settings: &Settings, path: &str) -> Response<Body> {
         settings.routing.default_gemini,
         settings.admin.listen
     );
-    plain(Family::Openai, &Refusal::new(Reason::NotFound, message))
+    error(Family::Openai, &Refusal::new(Reason::NotFound, message))
 }
 
 /// The process is alive.
@@ -66,39 +83,90 @@ pub(crate) fn unread(failure: Unread) -> Refusal {
 }
 
 /// The headers that every answer carries.
-pub(crate) fn sign(headers: &mut HeaderMap, event: &Event, settled: Option<&Settled>) {
-    let mut insert = |name: HeaderName, value: &str| {
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-            headers.insert(name, value);
+pub(crate) fn sign(headers: &mut HeaderMap, audience: &Audience, event: &Event, settled: Option<&Settled>) {
+    let imitates_agentwall = audience.responses().imitates(Compat::Agentwall);
+    let mut insert = |names: [HeaderName; 2], value: &str| {
+        let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) else { return };
+        let [name, imitated] = names;
+        if imitates_agentwall {
+            headers.insert(imitated, value.clone());
         }
+        headers.insert(name, value);
     };
-    insert(REQUEST_ID, &event.id);
+    insert([REQUEST_ID, REQUEST_ID], &event.id);
     if let Some(run) = &event.run {
-        insert(RUN_ID, run.id.as_str());
-        insert(STEP, &run.step.to_string());
+        insert([RUN_ID, AGENTWALL_RUN_ID], run.id.as_str());
+        insert([STEP, AGENTWALL_STEP], &run.step.to_string());
     }
     if let Some(settled) = settled {
         if let Some(cost) = settled.cost {
-            insert(COST, &cost.to_string());
+            insert([COST, AGENTWALL_COST], &cost.to_string());
         }
         if let Some(cost) = settled.known_run_cost() {
-            insert(RUN_COST, &cost.to_string());
+            insert([RUN_COST, RUN_COST], &cost.to_string());
         }
     }
 }
 
-fn plain(family: Family, refusal: &Refusal) -> Response<Body> {
-    let mut response = Response::new(Body::Full(Bytes::from(refusal::body(family, refusal))));
-    *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+/// Tells that a request had to wait.
+pub(crate) fn mark_delay(headers: &mut HeaderMap, audience: &Audience, delay_ms: u64) {
+    headers.insert(LOOP_DELAY, HeaderValue::from(delay_ms));
+    if audience.responses().imitates(Compat::Fairvisor) {
+        headers.insert(FAIRVISOR_LOOP_DELAY, HeaderValue::from(delay_ms));
+    }
+}
+
+/// The headers of a stop.
+fn mark_stop(headers: &mut HeaderMap, audience: &Audience, refusal: &Refusal) {
+    let imitates_fairvisor = audience.responses().imitates(Compat::Fairvisor);
     if refusal.reason.is_policy() {
-        headers.insert(BLOCKED, HeaderValue::from_static(refusal.reason.as_str()));
+        let reason = HeaderValue::from_static(refusal.reason.as_str());
         // SDKs would otherwise turn one stop into many calls.
         headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        if imitates_fairvisor {
+            headers.insert(FAIRVISOR_REASON, reason.clone());
+        }
+        headers.insert(BLOCKED, reason);
     }
-    if let Some(seconds) = refusal.retry_after_seconds {
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    // With any other status the header only makes clients wait for nothing.
+    let can_wait = matches!(refusal.status, 429 | 503);
+    if let Some(seconds) = refusal.retry_after_seconds.filter(|_| can_wait) {
+        let longest = if imitates_fairvisor { u32::MAX } else { RETRY_AFTER_SECONDS };
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds.min(longest)));
     }
+}
+
+/// The refusal as the words of an assistant.
+fn speech(audience: &Audience, refusal: &Refusal, event: &Event) -> Option<Spoken> {
+    let mut fields = Map::new();
+    if audience.responses().metadata {
+        let mut about = refusal.fields.clone();
+        about.extend(refusal.beside.clone());
+        about.insert("step".into(), event.run.as_ref().map(|run| run.step).into());
+        about.insert("cost_usd".into(), 0.into());
+        about.insert("block_reason".into(), refusal.reason.as_str().into());
+        if let Some(seconds) = refusal.retry_after_seconds {
+            about.insert("retry_after_seconds".into(), seconds.into());
+        }
+        for name in audience.metadata_names().iter().chain(&["sprag"]) {
+            fields.insert((*name).to_owned(), about.clone().into());
+        }
+    }
+    let saying = Saying { id: &event.id, at: event.at, text: &refusal.message, fields: &fields };
+    speak(audience.wanted()?, &saying)
+}
+
+fn error(family: Family, refusal: &Refusal) -> Response<Body> {
+    answer(refusal.status, "application/json", refusal::body(family, refusal))
+}
+
+fn answer(status: u16, content_type: &'static str, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::Full(Bytes::from(body)));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
+
+#[cfg(test)]
+#[path = "respond/tests.rs"]
+mod tests;

@@ -7,19 +7,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use sprag_core::event::{Ending, Event, EventKind, RunRecord};
+use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::AgentName;
 use sprag_core::limits::{EVENT_PATH_BYTES, MODEL_NAME_BYTES};
+use sprag_core::loops::{Action, Decision, Finding, Mode, Rules, Verdict};
 use sprag_core::money::NanoUsd;
+use sprag_core::policy::{Kill, chanting, killed, loop_warning};
 use sprag_core::price::cost;
 use sprag_core::run::Scope;
 use sprag_core::usage::Usage;
 use sprag_core::wire::{History, Refusal, Reply};
 use sprag_store::RunKey;
+use sprag_store::catalog::Snapshot;
 use sprag_store::state::{RunTotals, Settlement};
 use tokio::task::JoinHandle;
 
+use super::chant::Listener;
+use super::detect::{self, Seen, SeenRun};
 use super::identify::leave_evidence;
+use super::killed::{KillWatch, Watched};
 use super::route::Route;
 use crate::app::App;
 use crate::config::Provider;
@@ -32,6 +38,12 @@ pub(crate) struct Ticket {
     /// Filled as the call goes on; recorded when it settles.
     event: Event,
     run: Option<TicketRun>,
+    /// What kills are held against; absent until the caller is known.
+    watched: Option<Arc<Watched>>,
+    /// The rules by which detection looked at the request; absent where it did not.
+    rules: Option<Arc<Rules>>,
+    /// The request waited so long because it repeats itself.
+    delay_ms: Option<u64>,
     /// Counted for its agent, outside any run.
     has_entered: bool,
     arrived: Instant,
@@ -102,12 +114,18 @@ impl Ticket {
             blocked: false,
             block_reason: None,
             error: None,
+            act: None,
+            verdict: None,
+            shadow: None,
         };
         Ticket {
             app,
             provider: route.provider.clone(),
             event,
             run: None,
+            watched: None,
+            rules: None,
+            delay_ms: None,
             has_entered: false,
             arrived,
             sample: PromptSample::default(),
@@ -134,6 +152,76 @@ impl Ticket {
     pub(crate) fn set_run(&mut self, run: TicketRun, record: RunRecord) {
         self.run = Some(run);
         self.event.run = Some(record);
+    }
+
+    /// What kills are held against from now on.
+    pub(crate) fn set_watched(&mut self, watched: Watched) {
+        self.watched = Some(Arc::new(watched));
+    }
+
+    /// The kill that stops the call.
+    pub(crate) fn kill(&self, snapshot: &Snapshot) -> Option<Arc<Kill>> {
+        self.watched.as_ref()?.kill(&self.app, snapshot)
+    }
+
+    /// Ready when the call is killed.
+    pub(crate) fn watch(&self) -> Option<KillWatch> {
+        self.watched.as_ref().map(|watched| watched.watch(&self.app))
+    }
+
+    /// The request as detection sees it.
+    pub(crate) fn seen<'a>(&'a self, head: &'a Parts, body: &'a [u8]) -> Seen<'a> {
+        let run = self.run.as_ref().zip(self.event.run.as_ref()).map(|(run, record)| SeenRun {
+            key: &run.key,
+            step: record.step,
+            origin: record.origin,
+            history: run.history.as_ref(),
+        });
+        Seen { agent: &self.event.agent, run, now: self.event.at, head, body }
+    }
+
+    /// What detection found, and the rules by which it will look at the answer.
+    pub(crate) fn set_verdict(&mut self, rules: Arc<Rules>, decision: Decision) {
+        self.rules = Some(rules);
+        self.event.verdict = decision.enforced;
+        self.event.shadow = decision.shadow.filter(|verdict| verdict.action.stops());
+    }
+
+    /// Listens to the answer, where the rules ask for that.
+    pub(crate) fn listener(&self) -> Option<Listener> {
+        self.rules.as_ref().and_then(Listener::new)
+    }
+
+    /// The answer repeats itself. Gives what the client is told when it is cut off; None where that is only noted.
+    pub(crate) fn chants(&mut self, finding: Finding) -> Option<Refusal> {
+        let action = self.rules.as_ref().map_or(Action::Reject, |rules| rules.chant.common.action);
+        let is_enforced = finding.mode == Mode::Enforce;
+        let mut refusal = chanting(&finding).with("agent", self.event.agent.as_str());
+        if let Some(run) = &self.event.run {
+            refusal = refusal.with("run_id", run.id.as_str()).with("step", run.step);
+        }
+        let verdict = Verdict { finding, action, strike: 1, retry_seconds: None };
+        if !is_enforced {
+            self.event.shadow.get_or_insert(verdict);
+            return None;
+        }
+        self.event.verdict = Some(verdict);
+        if !action.stops() {
+            return None;
+        }
+        // The call was made and counts as a step: a model that chants at every try must meet the run's limit.
+        self.mark_failed(Ending::CutOff, refusal.reason.as_str());
+        Some(refusal)
+    }
+
+    /// The request waited.
+    pub(crate) fn mark_delayed(&mut self, delay_ms: u64) {
+        self.delay_ms = Some(delay_ms);
+    }
+
+    /// How long it waited.
+    pub(crate) fn delay_ms(&self) -> Option<u64> {
+        self.delay_ms
     }
 
     /// The request belongs to no run, and counts for its agent until it is settled.
@@ -171,6 +259,18 @@ impl Ticket {
         self.event.error = Some(why.into());
     }
 
+    /// The call is killed while it is under way; gives what the client is told.
+    pub(crate) fn killed(&mut self, kill: &Kill) -> Refusal {
+        let mut refusal = killed(kill).with("agent", self.event.agent.as_str());
+        if let Some(run) = &self.event.run {
+            refusal = refusal.with("run_id", run.id.as_str()).with("step", run.step);
+        }
+        self.mark_failed(Ending::Killed, refusal.reason.as_str());
+        self.event.blocked = true;
+        self.event.block_reason = Some(refusal.reason.as_str().to_owned());
+        refusal
+    }
+
     /// Refuses the call and settles it.
     pub(crate) fn refuse(&mut self, refusal: &Refusal) {
         self.event.status = refusal.status;
@@ -187,7 +287,7 @@ impl Ticket {
         // Without an answer it may cost as long as nobody knows that the upstream failed.
         let may_cost = match self.answered_with {
             Some(status) => status < 400,
-            None => self.was_sent && self.failed_as.is_none(),
+            None => self.was_sent && self.failed_as.is_none_or(|ending| ending == Ending::Killed),
         };
         let may_cost = may_cost && self.event.dialect.is_llm();
         may_cost && !self.is_settled && !self.is_counting && (reply.usage.is_none() || !reply.complete)
@@ -214,6 +314,9 @@ impl Ticket {
             event.unpriced = event.cost.is_none() && usage.total_tokens() > 0;
         }
         let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply));
+        if let Some((run, rules)) = self.run.as_ref().zip(self.rules.as_ref()) {
+            detect::depart(&self.app, rules, &run.key, event, reply);
+        }
         if self.has_entered {
             self.app.state.leave(&event.agent);
         }
@@ -253,6 +356,9 @@ impl Ticket {
             provider: self.provider.clone(),
             event: self.event.clone(),
             run: self.run.take(),
+            watched: self.watched.take(),
+            rules: self.rules.take(),
+            delay_ms: self.delay_ms,
             has_entered: std::mem::take(&mut self.has_entered),
             arrived: self.arrived,
             sample: std::mem::take(&mut self.sample),
@@ -273,12 +379,17 @@ impl Drop for Ticket {
 }
 
 /// Adds a settled call to its run and remembers what ties later requests to it.
-fn settle_run(app: &App, run: &mut TicketRun, event: &Event, reply: &Reply) -> Settled {
+fn settle_run(app: &Arc<App>, run: &mut TicketRun, event: &Event, reply: &Reply) -> Settled {
     let settlement = Settlement { cost: event.cost, usage: event.usage, ending: event.ending, now: app.clock.now() };
     let totals = app.state.settle(&run.key, settlement);
     leave_evidence(app, run, event.run.as_ref(), event.ending, reply);
+    let is_named = |run: &RunRecord| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session);
+    if event.ending == Ending::Killed && !event.run.as_ref().is_some_and(is_named) {
+        app.keep_clues(run.key.clone());
+    }
     let model = event.model.as_deref().unwrap_or("unknown");
-    let warning = event.unpriced.then(|| format!("model `{model}` has no price; its cost is unknown"));
+    let unpriced = event.unpriced.then(|| format!("model `{model}` has no price; its cost is unknown"));
+    let warning = event.verdict.as_ref().map(loop_warning).or(unpriced);
     Settled { cost: event.cost, totals, warning }
 }
 

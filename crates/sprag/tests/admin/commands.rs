@@ -17,7 +17,7 @@ async fn sprag(arguments: &[&str], token: Option<&str>) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-async fn printed(world: &World, arguments: &[&str]) -> String {
+pub(crate) async fn printed(world: &World, arguments: &[&str]) -> String {
     let admin = world.sprag.admin.to_string();
     let output = sprag(&[arguments, &["--admin", &admin]].concat(), Some(TOKEN)).await;
     let error = String::from_utf8(output.stderr).unwrap();
@@ -25,7 +25,7 @@ async fn printed(world: &World, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-async fn complaint(arguments: &[&str], token: Option<&str>) -> String {
+pub(crate) async fn complaint(arguments: &[&str], token: Option<&str>) -> String {
     let output = sprag(arguments, token).await;
     assert_eq!(output.status.code(), Some(1), "{arguments:?}");
     assert!(output.stdout.is_empty());

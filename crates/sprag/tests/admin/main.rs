@@ -4,10 +4,13 @@
 mod access;
 mod api;
 mod commands;
+mod commands_kill;
 mod health;
+mod kills;
 mod login;
 mod pages;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
+mod verdicts;
 mod world;

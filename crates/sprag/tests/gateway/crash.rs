@@ -10,6 +10,10 @@ use sprag_testkit::{Provider, Script, client, sse};
 use crate::binary::{Binary, events_of, wait_until};
 use crate::wire::{path, request};
 
+/// These runs take more steps than one that is named may by default.
+const UNLIMITED: &str = "defaults.run_limits.max_steps = 0\ndefaults.run_limits.timeout_seconds = 0
+detection.exact.mode = \"off\"\ndetection.progress.mode = \"off\"";
+
 /// A call whose end the client saw.
 #[derive(Clone, Debug)]
 struct Seen {
@@ -42,7 +46,7 @@ async fn what_a_client_saw_the_end_of_is_on_record_after_a_kill() {
     let home = tempfile::tempdir().unwrap();
     let mut answered: Vec<Seen> = Vec::new();
     for round in 0..3 {
-        let mut binary = Binary::start(home.path(), &provider, "");
+        let mut binary = Binary::start(home.path(), &provider, UNLIMITED);
         // A step that is never answered takes a number all the same.
         for run in (0..3).filter(|_| round == 0) {
             let body = request(Dialect::OpenaiChat, false, "hello");
@@ -76,7 +80,7 @@ async fn what_a_client_saw_the_end_of_is_on_record_after_a_kill() {
         answered.extend(new);
     }
 
-    let mut binary = Binary::start(home.path(), &provider, "");
+    let mut binary = Binary::start(home.path(), &provider, UNLIMITED);
     for run in ["task-0", "task-1", "task-2"] {
         let body = request(Dialect::OpenaiChat, false, "again");
         let call = client::post_json(binary.url("/v1/chat/completions"), &body).header("x-sprag-run-id", run);

@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use sprag_core::policy::RunLimits;
 use sprag_core::wire::Dialect;
 use sprag_testkit::{Encoding, Provider, Reply, Script, When, client};
 use tokio::runtime::Runtime;
 
-use crate::sprag::Sprag;
+use crate::sprag::{Sprag, without_detection};
 use crate::wire::{Fixture, fixtures, path, request, without_metadata, without_usage_chunks};
 
 /// One way of delivering one answer.
@@ -211,7 +212,11 @@ impl Sent {
 fn a_request_passes_byte_for_byte_but_for_what_is_ours() {
     let provider = Provider::start(Script::new().lenient()).unwrap();
     let runtime = Runtime::new().unwrap();
-    let sprag = runtime.block_on(Sprag::start(&provider));
+    let unlimited = |settings: &mut sprag::config::Settings| {
+        settings.policies.defaults.run_limits = RunLimits::NONE;
+        without_detection(settings);
+    };
+    let sprag = runtime.block_on(Sprag::start_with(&provider, unlimited));
     let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
     let asked = r#""stream_options":{"include_usage":true},"#;
     TestRunner::new(config)

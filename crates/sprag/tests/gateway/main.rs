@@ -17,6 +17,7 @@ mod signals;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
+mod stops;
 mod tls;
 mod upstream_cut;
 mod upstream_faults;

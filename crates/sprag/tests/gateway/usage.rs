@@ -90,7 +90,7 @@ async fn tool_calls_are_counted_as_output() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_on_record_when_its_last_byte_arrives() {
-    let long = "The quick brown fox jumps over the lazy dog. ".repeat(7000);
+    let long: String = (0..7000).map(|n| format!("The quick brown fox jumps over the lazy dog {n}. ")).collect();
     for metadata in [true, false] {
         for framing in [Fault::ContentLength, Fault::Chunked] {
             let reply = Reply::text(long.clone()).delta_chars(5000).no_usage().fault(framing.clone());

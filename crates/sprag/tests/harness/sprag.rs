@@ -38,10 +38,22 @@ impl Sprag {
 
     /// The same with other settings.
     pub(crate) async fn start_with(provider: &Provider, change: impl FnOnce(&mut Settings)) -> Sprag {
+        Sprag::start_at(provider, Clock::Real, change).await
+    }
+
+    /// The same with a clock of the test's own.
+    pub(crate) async fn start_at(provider: &Provider, clock: Clock, change: impl FnOnce(&mut Settings)) -> Sprag {
         let data = tempfile::tempdir().unwrap();
         let mut settings = settings(provider, data.path().to_owned());
         change(&mut settings);
-        let app = App::new(settings, Clock::Real, Ids::Random).unwrap();
+        let begun = Instant::now();
+        let app = loop {
+            match App::new(settings.clone(), clock.clone(), Ids::Random) {
+                // A program that another test starts holds our lock too, from its fork until it is itself.
+                Err(error) if is_in_use(&error) && begun.elapsed() < PATIENCE => tokio::task::yield_now().await,
+                made => break made.unwrap(),
+            }
+        };
         let server = Server::bind(app.clone()).await.unwrap();
         let (proxy, admin) = (server.proxy_addr().unwrap(), server.admin_addr().unwrap());
         let shutdown = CancellationToken::new();
@@ -82,8 +94,25 @@ impl Sprag {
     pub(crate) async fn stop(self) -> TempDir {
         self.shutdown.cancel();
         self.serving.await.unwrap().unwrap();
+        // The data directory is free when the last task has let go of it.
+        let begun = Instant::now();
+        while Arc::strong_count(&self.app) > 1 {
+            assert!(begun.elapsed() < PATIENCE, "somebody still holds it");
+            tokio::task::yield_now().await;
+        }
         self.data
     }
+}
+
+fn is_in_use(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(sprag_store::StoreError::InUse { .. }))
+}
+
+/// For tests that send the same again and again because they are about something else.
+pub(crate) fn without_detection(settings: &mut Settings) {
+    settings.policies.change_rules(|rules| {
+        rules.every_common().into_iter().for_each(|common| common.mode = sprag_core::loops::Mode::Off);
+    });
 }
 
 /// Settings for a test: free ports, the provider behind every family.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use crate::sprag::without_detection;
 use crate::stage::{Play, Said, Stage};
 
 /// Headers that belong to the recorded connection.
@@ -33,13 +34,41 @@ struct Exchange {
 async fn each_capture_is_one_run() {
     for (name, capture) in captures() {
         for piece in [3, 4096] {
-            let stage = Stage::start().await;
+            let stage = Stage::start_with(without_detection).await;
             let mut places = Vec::new();
             for exchange in &capture {
                 places.push(place(exchange, &send(&stage, exchange, piece).await));
             }
             check(&name, &places);
         }
+    }
+}
+
+/// Equal calls after which a stuck client must be stopped.
+const REPEATS: u32 = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stuck_are_stopped_and_the_working_are_not() {
+    for (name, capture) in captures() {
+        let mut verdicts = BTreeSet::new();
+        for piece in [7, 4096] {
+            let stage = Stage::start().await;
+            let mut stopped_at = None;
+            for exchange in &capture {
+                let said = send(&stage, exchange, piece).await;
+                if said.headers.contains_key("x-sprag-blocked") {
+                    stopped_at = Some(said.step);
+                    break;
+                }
+            }
+            if name.contains("stuck") {
+                assert!(stopped_at.is_some_and(|step| step <= REPEATS + 1), "{name}: {stopped_at:?}");
+            } else {
+                assert_eq!(stopped_at, None, "{name}");
+            }
+            verdicts.insert(stopped_at);
+        }
+        assert_eq!(verdicts.len(), 1, "{name}: how an answer is cut into pieces does not matter");
     }
 }
 
@@ -64,7 +93,7 @@ async fn a_capture_beside_its_double_stays_apart() {
 async fn doubles_at_full_speed_stay_apart() {
     let doubles = read(with_other_ids);
     for (name, capture) in &captures() {
-        let stage = Stage::start().await;
+        let stage = Stage::start_with(without_detection).await;
         let play = async |exchanges: &[Exchange]| {
             let mut places = Vec::new();
             for exchange in exchanges {
@@ -93,7 +122,7 @@ async fn doubles_at_full_speed_stay_apart() {
 
 /// Sends two captures step by step in turn.
 async fn interleave(pair: [&Vec<Exchange>; 2], names: [&str; 2]) {
-    let stage = Stage::start().await;
+    let stage = Stage::start_with(without_detection).await;
     let mut places = [Vec::new(), Vec::new()];
     for step in 0..pair[0].len().max(pair[1].len()) {
         for which in [0, 1] {

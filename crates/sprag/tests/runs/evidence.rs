@@ -51,7 +51,11 @@ async fn old_history_is_dropped() {
         for step in 1..=8 {
             let from = messages.len().saturating_sub(5);
             let window = &messages[from..];
-            let answer = if with_calls { say::chat_message("", &["a"]) } else { text(&format!("{LONG} {step}")) };
+            let answer = if with_calls {
+                say::chat_message("", &[&format!("file-{step}")])
+            } else {
+                text(&format!("{LONG} {step}"))
+            };
             let said = ask(&stage, window, &answer).await;
             assert_eq!(said.place(), (run.get_or_insert(said.run.clone()).as_str(), step), "calls: {with_calls}");
             let turn =

@@ -17,13 +17,14 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use sprag_core::event::Ending;
+use sprag_core::policy::RunLimits;
 use sprag_store::history::EventFilter;
 use sprag_testkit::client::{self, Call};
 use sprag_testkit::{Fault, Provider, Reply, Script};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::sprag::Sprag;
+use crate::sprag::{Sprag, without_detection};
 
 /// One test at a time: the memory of a process cannot be told apart.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -237,6 +238,8 @@ fn ten_thousand_calls_leave_nothing_behind() {
         for provider in settings.providers.values_mut() {
             Arc::make_mut(provider).timeouts.idle = Duration::from_millis(1500);
         }
+        settings.policies.defaults.run_limits = RunLimits::NONE;
+        without_detection(settings);
     })));
     let idle_tasks = server.metrics().num_alive_tasks();
     let mut dice = StdRng::seed_from_u64(20_240_817);

@@ -16,7 +16,7 @@ use super::{HistorySettings, HistoryStatus};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
 use crate::shards::with_lock;
-use crate::sqlite::open_writer;
+use crate::sqlite::{HISTORY, open_writer};
 
 /// Events in one SQLite file. Dropping it moves what was recorded into the database first.
 pub struct EmbeddedHistory {
@@ -32,7 +32,7 @@ pub struct EmbeddedHistory {
 impl EmbeddedHistory {
     pub(super) fn open(dir: Arc<DataDir>, settings: HistorySettings) -> Result<EmbeddedHistory, StoreError> {
         let database = dir.path().join("sprag.db");
-        let connection = match open_writer(&database) {
+        let connection = match open_writer(&database, HISTORY) {
             Ok(connection) => Some(connection),
             // A full disk stops recording and nothing else: the writer opens the database when it can.
             Err(StoreError::Database { may_pass: true, .. }) => None,

@@ -19,7 +19,7 @@ use super::spool::Spool;
 use super::sqlite::ingest_file;
 use crate::error::StoreError;
 use crate::shards::with_lock;
-use crate::sqlite::open_writer;
+use crate::sqlite::{HISTORY, open_writer};
 
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
@@ -126,7 +126,7 @@ impl Ingest {
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         match &mut self.connection {
             Some(connection) => Ok(connection),
-            absent => Ok(absent.insert(open_writer(&self.database)?)),
+            absent => Ok(absent.insert(open_writer(&self.database, HISTORY)?)),
         }
     }
 

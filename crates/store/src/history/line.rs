@@ -53,6 +53,10 @@ pub(super) fn write_event(line: &mut Vec<u8>, event: &Event) -> bool {
 
 /// Replaces the buffer's content by the event's money and a line end. False if no total depends on it.
 pub(super) fn write_money(line: &mut Vec<u8>, event: &Event) -> bool {
+    // An act counts nowhere, and what it changed is kept elsewhere too.
+    if event.act.is_some() {
+        return false;
+    }
     if event.run.is_none() && event.cost.is_none() && event.usage.is_none() && !event.unpriced {
         return false;
     }
@@ -134,6 +138,9 @@ impl Money {
             blocked: self.blocked,
             block_reason: None,
             error: None,
+            act: None,
+            verdict: None,
+            shadow: None,
         }
     }
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use sprag_core::event::Event;
 use sprag_core::id::AgentName;
-use sprag_core::limits::{SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
+use sprag_core::limits::{SHADOW_EVENTS, SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
 use sprag_core::time::Timestamp;
 
 use crate::data_dir::DataDir;
@@ -33,7 +33,10 @@ use crate::state::RunTotals;
 
 pub use embedded::EmbeddedHistory;
 pub use ingest::IngestStatus;
-pub use query::{AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, Totals};
+pub use query::{
+    AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, RunStopped, ShadowDetector, ShadowReport, Totals,
+    WouldStop,
+};
 pub use retention::Pruned;
 pub use spool::{Recorded, SpoolStatus};
 
@@ -179,6 +182,26 @@ impl History {
         }
     }
 
+    /// Where rules in shadow would have stopped a run.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn would_stop(&self, key: &RunKey) -> Result<Option<WouldStop>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().would_stop(key),
+        }
+    }
+
+    /// What rules in shadow would have stopped between two moments, by detector.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn shadow_report(&self, since: Timestamp, until: Timestamp) -> Result<ShadowReport, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().shadow_report(since, until, SHADOW_EVENTS),
+        }
+    }
+
     /// Sums of everything since the quarter of an hour in which `since` lies, of one agent or of all.
     ///
     /// # Errors
@@ -186,6 +209,16 @@ impl History {
     pub fn totals(&self, since: Timestamp, agent: Option<&AgentName>) -> Result<Totals, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().totals(since, agent),
+        }
+    }
+
+    /// One agent.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn agent(&self, name: &AgentName) -> Result<Option<AgentRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().agent(name),
         }
     }
 

@@ -15,14 +15,15 @@ use sprag_core::usage::Usage;
 pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, \
     model, stream, status, ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, \
     cache_write_1h, output, reasoning, audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, \
-    blocked, block_reason, error";
+    blocked, block_reason, error, act, verdict, shadow";
 
 const INSERT: &str = "
 INSERT INTO events (id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, model, stream, status,
     ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, cache_write_1h, output, reasoning,
-    audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error)
+    audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error, act,
+    verdict, shadow)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34)
+    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37)
 ON CONFLICT (id) DO NOTHING";
 
 /// Inserts an event. False if its id is known already.
@@ -66,6 +67,9 @@ pub(super) fn insert(connection: &Connection, event: &Event) -> rusqlite::Result
         event.blocked,
         event.block_reason,
         event.error,
+        json(event.act.as_ref()),
+        json(event.verdict.as_ref()),
+        json(event.shadow.as_ref()),
     ])?;
     Ok(inserted == 1)
 }
@@ -106,8 +110,21 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
         blocked: row.get(32)?,
         block_reason: row.get(33)?,
         error: row.get(34)?,
+        act: from_json(row, 35)?,
+        verdict: from_json(row, 36)?,
+        shadow: from_json(row, 37)?,
     };
     Ok((row.get(0)?, event))
+}
+
+/// A value as JSON text.
+fn json(value: Option<&impl Serialize>) -> Option<String> {
+    value.and_then(|value| serde_json::to_string(value).ok())
+}
+
+/// A value that was written as JSON text. One that cannot be read any more is left out: the rest of the row is true.
+fn from_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {
+    Ok(row.get_ref(index)?.as_str_or_null()?.and_then(|text| serde_json::from_str(text).ok()))
 }
 
 /// The word that an enum's value is written as.

@@ -33,6 +33,9 @@ pub(crate) fn request(id: &str) -> Event {
         blocked: false,
         block_reason: None,
         error: None,
+        act: None,
+        verdict: None,
+        shadow: None,
     }
 }
 

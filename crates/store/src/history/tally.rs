@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
-use sprag_core::event::{Ending, Event, RunRecord};
+use sprag_core::event::{Act, ActKind, Ending, Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 
 use super::rows::{clamp, word};
@@ -17,6 +17,8 @@ pub(super) struct Tally {
     runs: BTreeMap<(AgentName, RunId), RunSums>,
     agents: BTreeMap<AgentName, Sums>,
     slots: BTreeMap<(i64, AgentName), Sums>,
+    /// What was last done about a run.
+    acts: BTreeMap<(AgentName, RunId), (i64, RunRecord, Act)>,
 }
 
 /// The counters that runs, agents and slots have in common.
@@ -47,6 +49,13 @@ struct RunSums {
 impl Tally {
     /// Adds an event that was not known before.
     pub(super) fn add(&mut self, event: &Event) {
+        if let Some(act) = &event.act {
+            if let Some(run) = &event.run {
+                let key = (event.agent.clone(), run.id.clone());
+                self.acts.insert(key, (event.at.0, run.clone(), (**act).clone()));
+            }
+            return;
+        }
         let sums = Sums::of(event);
         self.agents.entry(event.agent.clone()).or_default().add(&sums);
         let slot = event.at.0.div_euclid(SLOT_MS);
@@ -100,11 +109,12 @@ impl Tally {
                 ],
                 |row| row.get(0),
             )?;
-            // A known run had at least one step.
+            // A known run had a step, unless it was killed before its first one.
             if steps == s.steps {
                 *new_runs.entry(agent.clone()).or_default() += 1;
             }
         }
+        self.apply_acts(transaction)?;
         let mut upsert = transaction.prepare_cached(UPSERT_AGENT)?;
         for (agent, s) in &self.agents {
             let runs = new_runs.get(agent).copied().unwrap_or(0);
@@ -138,6 +148,35 @@ impl Tally {
                 s.estimated,
                 s.blocked,
                 s.errors
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Where the runs stand after what was done about them. Calls never change that: an answer in flight brings no
+    /// killed run back.
+    fn apply_acts(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut upsert = transaction.prepare_cached(UPSERT_STATUS)?;
+        for ((agent, id), (at, record, act)) in &self.acts {
+            let status = match act.what {
+                ActKind::Kill => "killed",
+                ActKind::Pause => "paused",
+                ActKind::Resume | ActKind::Approve | ActKind::Lift => "running",
+                ActKind::Activate | ActKind::Deactivate | ActKind::SetKillSwitch => continue,
+            };
+            let is_stopped = status != "running";
+            upsert.execute(params![
+                agent.as_str(),
+                id.as_str(),
+                record.parent.as_ref().map(RunId::as_str),
+                word(&record.origin),
+                at,
+                status,
+                is_stopped.then_some(&act.reason),
+                is_stopped.then_some(&act.by),
+                is_stopped.then_some(at),
+                act.expires_at.filter(|_| is_stopped).map(|end| end.0),
+                act.proof.as_ref().filter(|_| is_stopped).map(ToString::to_string),
             ])?;
         }
         Ok(())
@@ -200,6 +239,19 @@ ON CONFLICT (agent, run_id) DO UPDATE SET
     first_at = min(first_at, excluded.first_at),
     last_at = max(last_at, excluded.last_at)
 RETURNING steps";
+
+const UPSERT_STATUS: &str = "
+INSERT INTO runs (agent, run_id, parent, origin, provider, steps, input_tokens, cached_tokens, output_tokens, cost_nano,
+    unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, status, kill_reason, kill_by, kill_at,
+    kill_expires_at, kill_proof)
+VALUES (?1, ?2, ?3, ?4, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+ON CONFLICT (agent, run_id) DO UPDATE SET
+    status = excluded.status,
+    kill_reason = excluded.kill_reason,
+    kill_by = excluded.kill_by,
+    kill_at = excluded.kill_at,
+    kill_expires_at = excluded.kill_expires_at,
+    kill_proof = excluded.kill_proof";
 
 const UPSERT_AGENT: &str = "
 INSERT INTO agent_totals (agent, runs, steps, input_tokens, cached_tokens, output_tokens, cost_nano, unpriced_steps,

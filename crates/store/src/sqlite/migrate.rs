@@ -8,24 +8,37 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
 
-const MIGRATIONS: [&str; 2] = [include_str!("../schema/001_events.sql"), include_str!("../schema/002_totals.sql")];
+/// The migrations of one kind of file, oldest first.
+pub(crate) type Migrations = &'static [&'static str];
+
+/// Events and totals.
+pub(crate) const HISTORY: Migrations = &[
+    include_str!("../schema/001_events.sql"),
+    include_str!("../schema/002_totals.sql"),
+    include_str!("../schema/003_acts.sql"),
+    include_str!("../schema/004_verdicts.sql"),
+    include_str!("../schema/005_shadow_reports.sql"),
+];
+
+/// Kills and agents.
+pub(crate) const CATALOG: Migrations = &[include_str!("../schema/catalog_001.sql")];
 
 /// Applies what the file has not seen yet, each migration in a transaction of its own.
-pub(super) fn to_newest(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn to_newest(connection: &mut Connection, path: &Path, migrations: Migrations) -> Result<(), StoreError> {
     let found = version(connection).map_err(StoreError::database("tell its schema"))?;
-    let known = MIGRATIONS.len() as u32;
+    let known = migrations.len() as u32;
     if found > known {
         return Err(StoreError::TooNew { path: path.to_owned(), found, known });
     }
-    apply(connection, found, known).map_err(StoreError::database("be migrated"))
+    apply(connection, migrations, found, known).map_err(StoreError::database("be migrated"))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-fn apply(connection: &mut Connection, from: u32, to: u32) -> rusqlite::Result<()> {
-    for (number, migration) in (1..).zip(MIGRATIONS) {
+fn apply(connection: &mut Connection, migrations: Migrations, from: u32, to: u32) -> rusqlite::Result<()> {
+    for (number, migration) in (1..).zip(migrations) {
         if number <= from || number > to {
             continue;
         }
@@ -50,12 +63,12 @@ mod tests {
     #[test]
     fn an_older_file_ends_up_like_a_new_one() {
         let dir = tempfile::tempdir().unwrap();
-        let fresh = open_writer(&dir.path().join("fresh.db")).unwrap();
-        for start in 1..=MIGRATIONS.len() as u32 {
+        let fresh = open_writer(&dir.path().join("fresh.db"), HISTORY).unwrap();
+        for start in 1..=HISTORY.len() as u32 {
             let path = dir.path().join(format!("from{start}.db"));
             let mut older = Connection::open(&path).unwrap();
             prepare_writer(&older).unwrap();
-            apply(&mut older, 0, start).unwrap();
+            apply(&mut older, HISTORY, 0, start).unwrap();
             older
                 .execute(
                     "INSERT INTO events (id, at, kind, agent, provider, dialect, path, stream, status, ending,
@@ -65,9 +78,9 @@ mod tests {
                 )
                 .unwrap();
             drop(older);
-            let migrated = open_writer(&path).unwrap();
+            let migrated = open_writer(&path, HISTORY).unwrap();
             assert_eq!(schema(&migrated), schema(&fresh));
-            assert_eq!(version(&migrated).unwrap() as usize, MIGRATIONS.len());
+            assert_eq!(version(&migrated).unwrap() as usize, HISTORY.len());
             let kept: u32 = migrated.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
             assert_eq!(kept, 1);
         }
@@ -77,11 +90,12 @@ mod tests {
     fn a_newer_file_is_refused_with_words() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.db");
-        let connection = open_writer(&path).unwrap();
-        connection.pragma_update(None, "user_version", MIGRATIONS.len() as u32 + 1).unwrap();
+        let connection = open_writer(&path, HISTORY).unwrap();
+        connection.pragma_update(None, "user_version", HISTORY.len() as u32 + 1).unwrap();
         drop(connection);
-        let message = open_writer(&path).unwrap_err().to_string();
-        assert!(message.contains("newer sprag (schema 3, this one knows 2)"), "{message}");
+        let message = open_writer(&path, HISTORY).unwrap_err().to_string();
+        let known = HISTORY.len();
+        assert!(message.contains(&format!("newer sprag (schema {}, this one knows {known})", known + 1)), "{message}");
         assert!(message.contains("x.db"), "{message}");
     }
 
@@ -89,7 +103,7 @@ mod tests {
     fn a_new_file_can_shrink_and_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.db");
-        let connection = open_writer(&path).unwrap();
+        let connection = open_writer(&path, HISTORY).unwrap();
         let vacuum: u32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
         assert_eq!(vacuum, 2, "incremental");
         let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();

@@ -10,16 +10,19 @@ use rusqlite::{Connection, OpenFlags};
 use crate::data_dir::private_file;
 use crate::error::StoreError;
 
+use migrate::Migrations;
+pub(crate) use migrate::{CATALOG, HISTORY};
+
 /// How long a statement waits for somebody else's lock, such as a backup's.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 
 /// Opens the one connection that writes, making the file and bringing its schema up to date.
-pub(crate) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn open_writer(path: &Path, migrations: Migrations) -> Result<Connection, StoreError> {
     // The file is made here so that it and what SQLite puts beside it are private even in a shared directory.
     private_file().write(true).create(true).truncate(false).open(path).map_err(StoreError::file(path))?;
     let mut connection = Connection::open(path).map_err(StoreError::database("be opened"))?;
     prepare_writer(&connection).map_err(StoreError::database("be prepared"))?;
-    migrate::to_newest(&mut connection, path)?;
+    migrate::to_newest(&mut connection, path, migrations)?;
     Ok(connection)
 }
 

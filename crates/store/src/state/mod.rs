@@ -8,6 +8,7 @@ mod recent;
 
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
+use sprag_core::loops::{AgentWatch, Finding, RepeatRule, RunWatch};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
@@ -36,10 +37,34 @@ pub struct OpenRequest {
     pub now: Timestamp,
     /// What the history knows of the run; used only where memory knows nothing.
     pub seed: Option<RunTotals>,
+    /// What the history knows of the runs above, nearest first; used only where memory knows nothing of them.
+    pub lineage: Vec<Ancestor>,
+}
+
+/// A run above another, as the history knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its id.
+    pub id: RunId,
+    /// What it had come to; nothing where only its children are on record.
+    pub totals: Option<RunTotals>,
+}
+
+/// A run of a call's tree, from the call upwards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPlace {
+    /// Its id.
+    pub id: RunId,
+    /// How it was recognised: by its own calls, or by those below it.
+    pub origin: RunOrigin,
+    /// Calls begun in its whole tree, this one included, refused ones not.
+    pub steps: u32,
+    /// When its first call began.
+    pub first_at: Timestamp,
 }
 
 /// A call that has begun. It must be settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The number of this step; 1 for the first of the run.
     pub step: u32,
@@ -51,6 +76,8 @@ pub struct Opened {
     pub in_flight: u32,
     /// Calls of the agent in flight, this one included.
     pub agent_in_flight: u32,
+    /// The run itself, then those above it, nearest first.
+    pub tree: Vec<RunPlace>,
 }
 
 /// Why a call did not begin. Nothing was counted.
@@ -85,6 +112,8 @@ pub struct RunTotals {
     pub tree_steps: u32,
     /// What the whole tree cost.
     pub tree_cost: NanoUsd,
+    /// Calls of the whole tree that were refused or cut by a kill: no limit counts them.
+    pub tree_refused: u32,
     /// Tokens sent, cached ones included.
     pub input_tokens: u64,
     /// Tokens received.
@@ -97,6 +126,14 @@ pub struct RunTotals {
     pub first_at: Timestamp,
     /// When a call last began or ended.
     pub last_at: Timestamp,
+}
+
+impl RunTotals {
+    /// Calls of the whole tree that count against its limits.
+    #[must_use]
+    pub fn counted_steps(&self) -> u32 {
+        self.tree_steps.saturating_sub(self.tree_refused)
+    }
 }
 
 /// How much is kept.
@@ -207,6 +244,49 @@ impl State {
     pub fn withdraw(&self, clue: u64, key: &RunKey) {
         match self {
             State::Memory(state) => state.withdraw(clue, key),
+        }
+    }
+
+    /// Works on what detection keeps of a run; None if the run is not in memory.
+    pub fn watch<R>(&self, key: &RunKey, work: impl FnOnce(&mut RunWatch) -> R) -> Option<R> {
+        match self {
+            State::Memory(state) => state.watch(key, work),
+        }
+    }
+
+    /// Counts a request among identical ones; a finding when there are too many.
+    pub fn count_repeat(&self, fingerprint: u64, now: Timestamp, rule: &RepeatRule) -> Option<Finding> {
+        match self {
+            State::Memory(state) => state.count_repeat(fingerprint, now, rule),
+        }
+    }
+
+    /// Works on what detection keeps of an agent.
+    pub fn watch_agent<R>(&self, agent: &AgentName, now: Timestamp, work: impl FnOnce(&mut AgentWatch) -> R) -> R {
+        match self {
+            State::Memory(state) => state.watch_agent(agent, now, work),
+        }
+    }
+
+    /// The clues that lead to a run, as far as they are in memory, at most so many. Looks through all of them.
+    #[must_use]
+    pub fn clues_of(&self, key: &RunKey, most: usize) -> Vec<u64> {
+        match self {
+            State::Memory(state) => state.clues_of(key, most),
+        }
+    }
+
+    /// A run is resumed: what it did so far is no longer evidence against it. Gives its totals, if it is in memory.
+    pub fn mark(&self, key: &RunKey) -> Option<RunTotals> {
+        match self {
+            State::Memory(state) => state.mark(key),
+        }
+    }
+
+    /// An agent is activated: what it did so far is no longer evidence against it.
+    pub fn forget_agent(&self, agent: &AgentName) {
+        match self {
+            State::Memory(state) => state.forget_agent(agent),
         }
     }
 

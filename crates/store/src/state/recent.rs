@@ -53,6 +53,15 @@ impl<V: Clone> Recent<V> {
         });
     }
 
+    /// The keys of values that fit, at most so many. Looks at all of them, and counts none as used.
+    pub(super) fn keys_where(&self, most: usize, mut fits: impl FnMut(&V) -> bool) -> Vec<u64> {
+        self.shards.fold(Vec::new(), |mut keys, shard| {
+            let fitting = shard.young.iter().chain(&shard.old).filter(|(_, value)| fits(value)).map(|(key, _)| *key);
+            keys.extend(fitting.take(most - keys.len()));
+            keys
+        })
+    }
+
     /// Entries now in the map.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::wire::{Tap, sse};
+use crate::wire::{Client, Dialect, Tap, sse};
 
 fn stop() -> Refusal {
     let refusal = Refusal::new(Reason::LoopDetected, "The same call 5 times.\nChange it.");
@@ -91,7 +91,7 @@ fn fields_cannot_replace_those_of_the_dialect() {
         assert_eq!(error["message"], "killed");
         assert_eq!(error["type"], "run_killed");
     }
-    let event = stream_error(Dialect::OpenaiResponses, &refusal, None);
+    let event = stream_error(Dialect::OpenaiResponses, Client::Other, &refusal, None);
     assert_eq!(read(&sse::parse(&event).data)["type"], "error");
 }
 
@@ -99,7 +99,7 @@ fn fields_cannot_replace_those_of_the_dialect() {
 fn the_error_of_a_stream_is_one_event_that_the_tap_understands() {
     use Dialect::*;
     for dialect in [OpenaiChat, OpenaiCompletions, OpenaiResponses, Anthropic, Gemini] {
-        let bytes = stream_error(dialect, &stop(), Some(41));
+        let bytes = stream_error(dialect, Client::Other, &stop(), Some(41));
         let block = sse::Splitter::new().push(bytes.clone().into());
         assert_eq!(block.ends, [bytes.len()], "{dialect:?}");
         let mut tap = Tap::new(dialect);
@@ -107,16 +107,57 @@ fn the_error_of_a_stream_is_one_event_that_the_tap_understands() {
         assert_eq!(tap.reply().error.as_deref(), Some("The same call 5 times.\nChange it."), "{dialect:?}");
         assert!(!tap.reply().complete);
     }
-    assert!(stream_error(Opaque, &stop(), None).is_empty());
+    assert!(stream_error(Opaque, Client::Other, &stop(), None).is_empty());
 }
 
 #[test]
 fn the_error_of_a_responses_stream_counts_on() {
-    let event = stream_error(Dialect::OpenaiResponses, &stop(), Some(41));
+    let event = stream_error(Dialect::OpenaiResponses, Client::Other, &stop(), Some(41));
     assert!(event.starts_with(b"event: error\ndata: {"));
     let data = read(&sse::parse(&event).data);
     assert_eq!(data["sequence_number"], 42);
-    assert_eq!((&data["code"], &data["param"], &data["run_id"]), (&json!("sprag_loop"), &Value::Null, &json!("r1")));
-    let first = stream_error(Dialect::OpenaiResponses, &stop(), None);
+    let error = &data["error"];
+    assert_eq!(
+        (&data["code"], &data["param"], &data["block_reason"]),
+        (&json!("sprag_loop"), &Value::Null, &json!("loop_detected"))
+    );
+    assert_eq!(
+        (&error["code"], &error["type"], &error["run_id"]),
+        (&json!("sprag_loop"), &json!("loop_detected"), &json!("r1"))
+    );
+    assert_eq!(data["message"], error["message"]);
+    let first = stream_error(Dialect::OpenaiResponses, Client::Other, &stop(), None);
     assert_eq!(read(&sse::parse(&first).data)["sequence_number"], 0);
+}
+
+#[test]
+fn codex_is_told_that_its_answer_failed_for_good() {
+    let event = stream_error(Dialect::OpenaiResponses, Client::Codex, &stop(), Some(41));
+    assert!(event.starts_with(b"event: response.failed\ndata: {"));
+    let data = read(&sse::parse(&event).data);
+    assert_eq!((&data["type"], &data["sequence_number"]), (&json!("response.failed"), &json!(42)));
+    let error = &data["response"]["error"];
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!("invalid_prompt"), &json!("The same call 5 times.\nChange it."))
+    );
+    assert_eq!((&data["block_reason"], &data["response"]["status"]), (&json!("loop_detected"), &json!("failed")));
+    let mut tap = Tap::new(Dialect::OpenaiResponses);
+    tap.event(&sse::parse(&event));
+    assert_eq!(tap.reply().error.as_deref(), Some("The same call 5 times.\nChange it."));
+
+    // It may try again where only the network is at fault.
+    let cut = Refusal::new(Reason::UpstreamCut, "cut");
+    let event = stream_error(Dialect::OpenaiResponses, Client::Codex, &cut, None);
+    assert!(event.starts_with(b"event: error\n"));
+    assert!(stream_error(Dialect::OpenaiChat, Client::Codex, &stop(), None).starts_with(b"data: {"));
+}
+
+#[test]
+fn a_body_begins_with_its_error() {
+    for family in [Family::Openai, Family::Anthropic, Family::Gemini] {
+        let bytes = body(family, &stop());
+        assert!(bytes.starts_with(b"{\"error\":{"), "{family:?}");
+        assert_eq!(read(&bytes)["block_reason"], "loop_detected", "{family:?}");
+    }
 }

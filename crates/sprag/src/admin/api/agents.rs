@@ -1,13 +1,123 @@
-//! `GET /agents`
+//! `/agents`: what agents did, where they stand, and setting that.
+
+use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use sprag_core::id::AgentName;
+use sprag_core::policy::KillSwitchChange;
+use sprag_store::history::AgentRow;
+use sprag_store::{StoreError, catalog::Snapshot};
 
-use super::model::{AgentSummary, Listing};
-use crate::admin::Shared;
+use super::body::Body;
+use super::kills::name;
+use super::model::{AgentDetail, AgentSummary, Limits, Listing};
+use super::params;
 use crate::admin::problem::Problem;
+use crate::admin::{Admin, Shared};
+
+/// What is to be changed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Change {
+    active: Option<bool>,
+    /// Why it is set inactive.
+    reason: Option<String>,
+    kill_switch: Option<KillSwitchChange>,
+    by: Option<String>,
+}
 
 pub(super) async fn list(State(admin): State<Shared>) -> Result<Json<Listing<AgentSummary>>, Problem> {
-    let agents = admin.records.read(|history| history.agents()).await?;
-    Ok(Json(Listing { items: agents.iter().map(AgentSummary::from).collect(), next: None }))
+    Ok(Json(Listing { items: admin.agents().await?, next: None }))
+}
+
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Json<AgentDetail>, Problem> {
+    let agent = agent_of(path)?;
+    let row = admin.agent_row(&agent).await?;
+    let is_known = admin.app.catalog.snapshot().agent(&agent).is_some()
+        || admin.app.settings.load().policies.agents.contains_key(&agent);
+    if row.is_none() && !is_known {
+        return Err(Problem::not_found("no agent of this name is on record"));
+    }
+    Ok(Json(admin.detail(&agent, row.as_ref())))
+}
+
+pub(super) async fn change(
+    State(admin): State<Shared>,
+    path: Result<Path<String>, PathRejection>,
+    Body(change): Body<Change>,
+) -> Result<Json<AgentDetail>, Problem> {
+    let agent = agent_of(path)?;
+    let by = name(change.by)?;
+    if let Some(problem) = change.kill_switch.and_then(KillSwitchChange::problem) {
+        return Err(Problem::bad_request(format!("`kill_switch`: {problem}")));
+    }
+    if let Some(kill_switch) = change.kill_switch {
+        admin.app.set_kill_switch(agent.clone(), kill_switch, by.clone()).await.map_err(unset)?;
+    }
+    match change.active {
+        Some(true) => drop(admin.app.activate(agent.clone(), by).await.map_err(unset)?),
+        Some(false) => {
+            let reason = change.reason.unwrap_or_else(|| "manual".to_owned());
+            let done = admin.app.deactivate(agent.clone(), by, reason).await;
+            done.map_err(|error| match error {
+                StoreError::Full { .. } => unset(error),
+                other => Problem::unwritten(&other),
+            })?;
+        }
+        None => {}
+    }
+    let row = admin.agent_row(&agent).await?;
+    Ok(Json(admin.detail(&agent, row.as_ref())))
+}
+
+impl Admin {
+    /// The agents on record, the latest seen first, and then those that only something was set for.
+    pub(in crate::admin) async fn agents(&self) -> Result<Vec<AgentSummary>, Problem> {
+        let rows = self.records.read(|history| history.agents()).await?;
+        let snapshot = self.app.catalog.snapshot();
+        let seen: BTreeSet<&AgentName> = rows.iter().map(|row| &row.name).collect();
+        let unseen: BTreeSet<&AgentName> =
+            snapshot.agents().map(|(name, _)| name).filter(|n| !seen.contains(n)).collect();
+        let listed = rows.iter().map(|row| self.summary(&snapshot, &row.name, Some(row)));
+        Ok(listed.chain(unseen.into_iter().map(|name| self.summary(&snapshot, name, None))).collect())
+    }
+
+    async fn agent_row(&self, agent: &AgentName) -> Result<Option<AgentRow>, Problem> {
+        let agent = agent.clone();
+        self.records.read(move |history| history.agent(&agent)).await
+    }
+
+    fn summary(&self, snapshot: &Snapshot, agent: &AgentName, row: Option<&AgentRow>) -> AgentSummary {
+        AgentSummary::new(agent, row, snapshot.agent(agent).map(|standing| &**standing), self.app.kill_switch(agent))
+    }
+
+    fn detail(&self, agent: &AgentName, row: Option<&AgentRow>) -> AgentDetail {
+        let snapshot = self.app.catalog.snapshot();
+        let standing = snapshot.agent(agent).cloned().unwrap_or_default();
+        AgentDetail {
+            agent: self.summary(&snapshot, agent, row),
+            reason: standing.reason.clone(),
+            proof: standing.proof.clone(),
+            changed_at: standing.at.map(|at| at.to_rfc3339()),
+            run_limits: Limits::from(self.app.settings.load().policies.of(agent).run_limits),
+        }
+    }
+}
+
+fn agent_of(path: Result<Path<String>, PathRejection>) -> Result<AgentName, Problem> {
+    let Path(name) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    params::agent_name(Some(&name))?.ok_or_else(|| Problem::not_found("an agent has a name"))
+}
+
+fn unset(error: StoreError) -> Problem {
+    match error {
+        StoreError::Full { .. } => Problem::conflict(error.to_string()),
+        other => other.into(),
+    }
 }

@@ -49,6 +49,7 @@ pub(super) async fn list(
         blocked: wanted.blocked,
         since: params::moment("since", wanted.since.as_deref())?,
         until: params::moment("until", wanted.until.as_deref())?,
+        requests_only: false,
         is_oldest_first: false,
     };
     let page = admin.records.read(move |history| history.events(&filter, wanted.cursor.as_deref(), limit)).await?;

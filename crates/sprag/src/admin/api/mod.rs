@@ -1,9 +1,12 @@
-//! The admin API: JSON under `/api/v1`, for whoever has the token. It only reads so far.
+//! The admin API: JSON under `/api/v1`, for whoever has the token. What it changes leaves an event.
 //!
 //! Listings come in pages: `{"items": […], "next": CURSOR or null}`. What goes wrong is a problem of RFC 9457.
 
 mod agents;
+mod body;
+mod detectors;
 mod events;
+mod kills;
 pub(crate) mod model;
 mod params;
 mod runs;
@@ -13,8 +16,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{delete, get, post};
 
+pub(super) use self::kills::{ADMIN, Order};
 pub(super) use self::params::{Params, agent_name, run_id};
 pub(super) use self::status::midnight;
 use super::problem::Problem;
@@ -25,11 +29,18 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/status", get(status::show))
         .route("/runs", get(runs::list))
         .route("/runs/{agent}/{id}", get(runs::show))
+        .route("/runs/{agent}/{id}/kill", post(kills::kill_run))
+        .route("/runs/{agent}/{id}/resume", post(kills::resume))
+        .route("/runs/{agent}/{id}/approve", post(kills::approve))
+        .route("/kills", get(kills::list).post(kills::add))
+        .route("/kills/{id}", delete(kills::lift))
         .route("/events", get(events::list))
+        .route("/detectors/shadow", get(detectors::shadow))
         .route("/agents", get(agents::list))
+        .route("/agents/{name}", get(agents::show).patch(agents::change))
         .fallback(|| async { Problem::not_found("the API has nothing under this path") })
         .method_not_allowed_fallback(|| async {
-            Problem::new(http::StatusCode::METHOD_NOT_ALLOWED, "this can only be read, with GET")
+            Problem::new(http::StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
         // Above the fallback too: without the token nobody learns which paths there are.
         .layer(from_fn_with_state(admin.clone(), access::require_token))

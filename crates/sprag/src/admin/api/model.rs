@@ -4,16 +4,23 @@
 //! whose numbers are floats.
 
 mod money;
+mod shadow;
+mod stops;
 
 use serde::{Deserialize, Serialize};
-use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord};
+use sprag_core::event::{Act, Ending, Event, EventKind, RunOrigin, RunRecord};
+use sprag_core::id::AgentName;
+use sprag_core::loops::Verdict;
 use sprag_core::money::NanoUsd;
+use sprag_core::policy::{AgentStanding, DeactivatedBy, KillSwitch};
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_core::wire::Dialect;
 use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
 
 pub(crate) use self::money::Usd;
+pub(crate) use self::shadow::{ShadowSums, WouldHaveStopped};
+pub(crate) use self::stops::{AgentDetail, KillRecord, Limits, StopRecord};
 
 /// A page of a listing.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +40,12 @@ pub(crate) struct Status {
     pub(crate) uptime_seconds: u64,
     pub(crate) in_flight: u64,
     pub(crate) runs_in_memory: u64,
+    /// Kills and pauses that stop something now.
+    #[serde(default)]
+    pub(crate) kills: u64,
+    /// Requests that loop detection failed on, and let pass, since the start. Said only when there are any.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) detection_failures: u64,
     pub(crate) recording: Recording,
     pub(crate) today: Sums,
 }
@@ -88,6 +101,8 @@ pub(crate) struct RunSummary {
     pub(crate) errors: u64,
     pub(crate) first_at: String,
     pub(crate) last_at: String,
+    /// Why it is killed or paused.
+    pub(crate) stopped: Option<StopRecord>,
 }
 
 /// A run with what happened in it.
@@ -100,6 +115,8 @@ pub(crate) struct RunDetail {
     pub(crate) tree_cost_usd: Usd,
     /// The same, exactly.
     pub(crate) tree_cost_nano_usd: NanoUsd,
+    /// Where rules in shadow would have stopped it.
+    pub(crate) would_have_stopped: Option<WouldHaveStopped>,
     /// Oldest first.
     pub(crate) steps: Listing<EventRecord>,
     pub(crate) children: Vec<RunSummary>,
@@ -115,8 +132,12 @@ pub(crate) struct AgentSummary {
     pub(crate) cost_nano_usd: NanoUsd,
     pub(crate) unpriced_steps: u64,
     pub(crate) blocked: u64,
-    pub(crate) first_at: String,
-    pub(crate) last_at: String,
+    /// Absent for an agent that never called.
+    pub(crate) first_at: Option<String>,
+    pub(crate) last_at: Option<String>,
+    pub(crate) active: bool,
+    pub(crate) deactivated_by: Option<DeactivatedBy>,
+    pub(crate) kill_switch: KillSwitch,
 }
 
 /// One event.
@@ -148,6 +169,14 @@ pub(crate) struct EventRecord {
     pub(crate) blocked: bool,
     pub(crate) block_reason: Option<String>,
     pub(crate) error: Option<String>,
+    /// What detection found, and what followed.
+    #[serde(default)]
+    pub(crate) verdict: Option<Verdict>,
+    /// What would have followed if the rules in shadow were in force.
+    #[serde(default)]
+    pub(crate) shadow: Option<Verdict>,
+    /// What was done, where the event is no request.
+    pub(crate) act: Option<Box<Act>>,
 }
 
 impl<T> Listing<T> {
@@ -157,6 +186,10 @@ impl<T> Listing<T> {
     {
         Listing { items: page.items.iter().map(T::from).collect(), next: page.next }
     }
+}
+
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Sums {
@@ -199,22 +232,32 @@ impl From<&RunRow> for RunSummary {
             errors: run.errors,
             first_at: run.first_at.to_rfc3339(),
             last_at: run.last_at.to_rfc3339(),
+            stopped: run.stopped.as_ref().map(StopRecord::from),
         }
     }
 }
 
-impl From<&AgentRow> for AgentSummary {
-    fn from(agent: &AgentRow) -> AgentSummary {
+impl AgentSummary {
+    pub(super) fn new(
+        name: &AgentName,
+        row: Option<&AgentRow>,
+        standing: Option<&AgentStanding>,
+        kill_switch: KillSwitch,
+    ) -> AgentSummary {
+        let cost = row.map(|row| row.cost).unwrap_or_default();
         AgentSummary {
-            name: agent.name.to_string(),
-            runs: agent.runs,
-            steps: agent.steps,
-            cost_usd: Usd(agent.cost),
-            cost_nano_usd: agent.cost,
-            unpriced_steps: agent.unpriced_steps,
-            blocked: agent.blocked,
-            first_at: agent.first_at.to_rfc3339(),
-            last_at: agent.last_at.to_rfc3339(),
+            name: name.to_string(),
+            runs: row.map_or(0, |row| row.runs),
+            steps: row.map_or(0, |row| row.steps),
+            cost_usd: Usd(cost),
+            cost_nano_usd: cost,
+            unpriced_steps: row.map_or(0, |row| row.unpriced_steps),
+            blocked: row.map_or(0, |row| row.blocked),
+            first_at: row.map(|row| row.first_at.to_rfc3339()),
+            last_at: row.map(|row| row.last_at.to_rfc3339()),
+            active: standing.is_none_or(|standing| standing.active),
+            deactivated_by: standing.and_then(|standing| standing.deactivated_by),
+            kill_switch,
         }
     }
 }
@@ -247,6 +290,9 @@ impl From<&Event> for EventRecord {
             blocked: event.blocked,
             block_reason: event.block_reason,
             error: event.error,
+            verdict: event.verdict,
+            shadow: event.shadow,
+            act: event.act,
         }
     }
 }

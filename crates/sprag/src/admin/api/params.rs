@@ -48,7 +48,7 @@ pub(super) fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>
     let Some(text) = text else { return Ok(None) };
     match text.parse::<jiff::Timestamp>() {
         Ok(moment) => Ok(Some(Timestamp(moment.as_millisecond()))),
-        Err(_) => Err(Problem::bad_request(format!("`{name}` is a moment such as 2026-05-01T12:00:00Z"))),
+        Err(_) => Err(Problem::bad_request(format!("`{name}` is a moment of RFC 3339 such as 2026-05-01T12:00:00Z"))),
     }
 }
 

@@ -8,7 +8,7 @@ use sprag_core::limits::PAGE_ROWS;
 use sprag_store::history::{EventFilter, History, RunFilter, RunRow, RunStatus};
 use sprag_store::{RunKey, StoreError};
 
-use super::model::{Listing, RunDetail, RunSummary, Usd};
+use super::model::{Listing, RunDetail, RunSummary, Usd, WouldHaveStopped};
 use super::params::{self, Params};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
@@ -68,19 +68,22 @@ pub(super) async fn show(
     let read = move |history: &History| {
         let Some(run) = history.run(&key)? else { return Ok(None) };
         let children = history.children(&key)?;
+        let would = history.would_stop(&key)?;
         let tree = history.run_totals(&key)?.unwrap_or_default();
-        let filter = EventFilter { run: Some(key), is_oldest_first: true, ..EventFilter::default() };
+        let filter =
+            EventFilter { run: Some(key), requests_only: true, is_oldest_first: true, ..EventFilter::default() };
         let steps = history.events(&filter, steps.cursor.as_deref(), limit)?;
-        Ok(Some((run, tree, steps, children)))
+        Ok(Some((run, tree, steps, children, would)))
     };
     match admin.records.read(read).await? {
-        Some((mut run, tree, steps, mut children)) => {
+        Some((mut run, tree, steps, mut children, would)) => {
             admin.expire(children.iter_mut().chain([&mut run]));
             Ok(Json(RunDetail {
                 run: RunSummary::from(&run),
                 tree_steps: tree.tree_steps,
                 tree_cost_usd: Usd(tree.tree_cost),
                 tree_cost_nano_usd: tree.tree_cost,
+                would_have_stopped: would.map(WouldHaveStopped::from),
                 steps: Listing::of(steps),
                 children: children.iter().map(RunSummary::from).collect(),
             }))

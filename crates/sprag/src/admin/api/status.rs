@@ -29,6 +29,8 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
         uptime_seconds: now.since_ms(admin.started) / 1000,
         in_flight: counts.in_flight as u64,
         runs_in_memory: counts.runs as u64,
+        kills: admin.kills_in_force(),
+        detection_failures: admin.app.detection_failures.number(),
         recording: Recording {
             ok: problems.is_empty(),
             problems,

@@ -39,7 +39,8 @@ pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Want
     let Params(wanted) = wanted?;
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let model = wanted.model.filter(|model| !model.is_empty());
-    let filter = EventFilter { agent: agent.clone(), model: model.clone(), ..EventFilter::default() };
+    let filter =
+        EventFilter { agent: agent.clone(), model: model.clone(), requests_only: true, ..EventFilter::default() };
     let cursor = wanted.cursor.clone();
     let read = admin.records.read(move |history| {
         let agents = history.agents()?;

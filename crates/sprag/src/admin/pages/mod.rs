@@ -3,9 +3,11 @@
 //! A handler reads what it needs, turns it into rows of texts (`rows`) and renders a template. Templates escape
 //! everything they are given; nothing is ever marked as safe.
 
+mod agents;
 mod calls;
 mod link;
 mod overview;
+mod proof;
 mod rows;
 mod run;
 mod runs;
@@ -18,7 +20,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use super::problem::Problem;
 use super::{Admin, Shared, access, assets};
@@ -30,6 +32,8 @@ struct Shell {
     /// The entry of the navigation that is marked.
     here: &'static str,
     problems: Vec<String>,
+    /// Requests that loop detection failed on.
+    detection_failures: u64,
 }
 
 /// A page for when something went wrong.
@@ -51,6 +55,12 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/", get(overview::show))
         .route("/runs", get(runs::show))
         .route("/run", get(run::show))
+        .route("/run/kill", post(run::kill))
+        .route("/run/resume", post(run::resume))
+        .route("/agents", get(agents::show))
+        .route("/agents/activate", post(agents::activate))
+        .route("/agents/deactivate", post(agents::deactivate))
+        .route("/agents/kill-switch", post(agents::set_kill_switch))
         .route("/calls", get(calls::show))
         .route_layer(from_fn_with_state(admin.clone(), access::require_session))
 }
@@ -80,6 +90,7 @@ impl Admin {
             version: env!("CARGO_PKG_VERSION"),
             here,
             problems: self.recording_problems(),
+            detection_failures: self.app.detection_failures.number(),
         }
     }
 }

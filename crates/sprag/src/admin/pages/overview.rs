@@ -19,6 +19,7 @@ struct Overview {
     shell: Shell,
     today: Today,
     in_flight: u64,
+    kills: u64,
     uptime: String,
     runs: Vec<RunLine>,
     calls: Vec<CallLine>,
@@ -45,7 +46,7 @@ pub(super) async fn show(State(admin): State<Shared>, request: Request) -> Page 
     let read = admin.records.read(move |history| {
         let totals = history.totals(api::midnight(now), None)?;
         let runs = history.runs(&RunFilter::default(), None, RUNS)?.items;
-        let calls = history.events(&EventFilter::default(), None, CALLS)?.items;
+        let calls = history.events(&EventFilter { requests_only: true, ..EventFilter::default() }, None, CALLS)?.items;
         Ok((totals, runs, calls))
     });
     let (totals, mut runs, calls) = read.await?;
@@ -54,6 +55,7 @@ pub(super) async fn show(State(admin): State<Shared>, request: Request) -> Page 
         shell: admin.shell("overview"),
         today: Today::new(&totals),
         in_flight: admin.app.state.counts().in_flight as u64,
+        kills: admin.kills_in_force(),
         uptime: show::seconds(now.since_ms(admin.started) / 1000),
         runs: runs.iter().map(|run| RunLine::new(run, now)).collect(),
         calls: calls.iter().map(|event| CallLine::new(event, now)).collect(),

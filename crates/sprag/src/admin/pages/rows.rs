@@ -45,8 +45,18 @@ pub(super) struct CallLine {
     /// What is to be said about the end; empty when all went well.
     pub(super) ending: String,
     pub(super) error: Option<String>,
+    /// What detection said of it.
+    pub(super) marks: Vec<Mark>,
     /// Its place in the time of its run, in thousandths.
     pub(super) bar: Bar,
+}
+
+/// What detection said of a call.
+pub(super) struct Mark {
+    pub(super) text: String,
+    pub(super) tone: &'static str,
+    /// The proof in a sentence.
+    pub(super) summary: String,
 }
 
 /// The run of a call.
@@ -122,6 +132,7 @@ impl CallLine {
             tools: event.tools.join(", "),
             ending: ending(event),
             error: event.block_reason.clone().or_else(|| event.error.clone()),
+            marks: marks(event),
             bar: Bar::default(),
         }
     }
@@ -177,6 +188,19 @@ pub(super) fn origin(origin: RunOrigin) -> &'static str {
         RunOrigin::Trace => "Known by a shared trace",
         RunOrigin::Conversation => "Known by its conversation",
     }
+}
+
+fn marks(event: &Event) -> Vec<Mark> {
+    let enforced = event.verdict.as_ref().map(|verdict| {
+        let tone = if verdict.action.stops() { "bad" } else { "odd" };
+        Mark { text: show::verdict(verdict), tone, summary: verdict.finding.proof.summary.clone() }
+    });
+    let shadow = event.shadow.as_ref().map(|verdict| Mark {
+        text: show::shadow(verdict),
+        tone: "shadow",
+        summary: verdict.finding.proof.summary.clone(),
+    });
+    enforced.into_iter().chain(shadow).collect()
 }
 
 fn tone(event: &Event) -> &'static str {

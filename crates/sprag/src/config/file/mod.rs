@@ -3,9 +3,12 @@
 //!
 //! Keys without a default are `Option`. Unknown keys are refused.
 
+pub mod detection;
 mod log;
+mod policy;
 mod price;
 mod provider;
+mod responses;
 
 use std::collections::BTreeMap;
 
@@ -13,9 +16,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sprag_core::event::RunOrigin;
 
+pub use detection::Detection;
 pub use log::{Log, LogCalls, LogFormat};
+pub use policy::{Agent, AgentKillSwitch, AgentRunLimits, Defaults, KillSwitch, LimitedRuns, RunLimits};
 pub use price::{Price, Prices, Unpriced, UsdPerMillion};
 pub use provider::{Http2, Provider, Timeouts};
+pub use responses::{Compat, Responses, Stop, StopForm};
 
 use super::secret::Secret;
 
@@ -35,7 +41,13 @@ pub struct File {
     pub routing: Routing,
     /// How calls are put together into runs.
     pub runs: Runs,
-    /// What Sprag adds to answers.
+    /// How loops are detected, and what follows.
+    pub detection: Detection,
+    /// The policy of agents that have none of their own.
+    pub defaults: Defaults,
+    /// Agents with a policy of their own, by name. What it leaves out is as in `defaults`; the admin API overrides both.
+    pub agents: BTreeMap<String, Agent>,
+    /// What Sprag adds to answers, and how it refuses.
     pub responses: Responses,
     /// What is recorded of each call, and for how long.
     pub events: Events,
@@ -144,26 +156,6 @@ impl From<RunSource> for RunOrigin {
     }
 }
 
-/// What Sprag adds to answers.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Responses {
-    /// Add the `sprag` object (run, step, cost) to answers.
-    pub metadata: bool,
-    /// Also answer in the form of other gateways: "agentwall", "fairvisor".
-    pub compat: Vec<Compat>,
-}
-
-/// Another gateway whose answers Sprag can imitate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Compat {
-    /// The metadata also under `agentwall`.
-    Agentwall,
-    /// `X-Fairvisor-Reason` and `X-Fairvisor-Loop-Delay`.
-    Fairvisor,
-}
-
 /// What is recorded of each call, and for how long.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -219,12 +211,6 @@ impl Default for Runs {
     fn default() -> Runs {
         use RunSource::{Conversation, Declared, Previous, Session, Trace};
         Runs { sources: vec![Declared, Session, Previous, Trace, Conversation], idle_minutes: 60 }
-    }
-}
-
-impl Default for Responses {
-    fn default() -> Responses {
-        Responses { metadata: true, compat: Vec::new() }
     }
 }
 

@@ -1,7 +1,10 @@
 //! From the file as written to the settings in use, with all problems at once.
 
+mod detection;
+mod policy;
 mod price;
 mod provider;
+mod reasons;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,7 +37,9 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     check_level(&file.log.level, &mut problems);
     let providers = provider::resolve_all(&file.providers, environment, &mut problems);
     let routing = routing(file, &providers, &mut problems);
+    let reasons = reasons::resolve_all(&file.responses.reasons, &mut problems);
     let overrides = price::resolve_all(&file.price, &mut problems);
+    let policies = policy::resolve_all(file, &mut problems);
 
     let (Some(listen), Some(admin_listen), true) = (listen, admin_listen, problems.is_empty()) else {
         return Err(problems);
@@ -49,7 +54,13 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
             sources: sorted(&file.runs.sources).into_iter().map(RunOrigin::from).collect(),
             idle: Duration::from_secs(file.runs.idle_minutes.saturating_mul(60)),
         },
-        responses: Responses { metadata: file.responses.metadata, compat: sorted(&file.responses.compat) },
+        policies,
+        responses: Responses {
+            metadata: file.responses.metadata,
+            compat: sorted(&file.responses.compat),
+            adapt: file.responses.adapt,
+            reasons,
+        },
         events: events(&file.events),
         prices: Prices { unpriced: file.prices.unpriced, overrides },
         log: Log { format: file.log.format, level: file.log.level.clone(), calls: file.log.calls },

@@ -26,6 +26,8 @@ pub struct EventFilter {
     pub since: Option<Timestamp>,
     /// Arrived before this time.
     pub until: Option<Timestamp>,
+    /// Only requests: not what was done about runs and agents.
+    pub requests_only: bool,
     /// In the order in which they arrived, as the steps of a run are read.
     pub is_oldest_first: bool,
 }
@@ -74,6 +76,9 @@ impl EventFilter {
             Some(false) => conditions.clauses.push("blocked = 0"),
             None => {}
         }
+        if self.requests_only {
+            conditions.clauses.push("act IS NULL");
+        }
         conditions.and_maybe("at >= ?", self.since.map(|time| time.0));
         conditions.and_maybe("at < ?", self.until.map(|time| time.0));
         conditions
@@ -96,6 +101,11 @@ impl Conditions {
     pub(super) fn and(&mut self, clause: &'static str, value: impl Into<Value>) {
         self.clauses.push(clause);
         self.values.push(value.into());
+    }
+
+    /// A clause without a value.
+    pub(super) fn only(&mut self, clause: &'static str) {
+        self.clauses.push(clause);
     }
 
     pub(super) fn and_maybe(&mut self, clause: &'static str, value: Option<impl Into<Value>>) {

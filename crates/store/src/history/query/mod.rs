@@ -4,6 +4,7 @@
 
 mod filter;
 mod runs;
+mod shadow;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -24,7 +25,8 @@ use crate::sqlite::open_reader;
 
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
-pub use runs::{RunRow, RunStatus};
+pub use runs::{RunRow, RunStatus, RunStopped};
+pub use shadow::{ShadowDetector, ShadowReport, WouldStop};
 
 /// A part of a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -140,11 +142,22 @@ impl Reader {
 
     /// Every agent that was ever seen, the latest first, at most a page of them.
     pub(super) fn agents(&self) -> Result<Vec<AgentRow>, StoreError> {
+        self.list_agents(Conditions::default())
+    }
+
+    pub(super) fn agent(&self, name: &AgentName) -> Result<Option<AgentRow>, StoreError> {
+        let mut conditions = Conditions::default();
+        conditions.and("agent = ?", name.as_str().to_owned());
+        Ok(self.list_agents(conditions)?.pop())
+    }
+
+    fn list_agents(&self, conditions: Conditions) -> Result<Vec<AgentRow>, StoreError> {
         let sql = format!(
-            "SELECT agent, runs, steps, cost_nano, unpriced_steps, blocked, first_at, last_at FROM agent_totals
-             ORDER BY last_at DESC, agent LIMIT {PAGE_ROWS}"
+            "SELECT agent, runs, steps, cost_nano, unpriced_steps, blocked, first_at, last_at FROM agent_totals {}
+             ORDER BY last_at DESC, agent LIMIT {PAGE_ROWS}",
+            conditions.sql()
         );
-        self.list(&sql, Conditions::default(), |row| {
+        self.list(&sql, conditions, |row| {
             Ok(AgentRow {
                 name: rows::agent_name(row, 0)?,
                 runs: rows::count(row, 1)?,
@@ -220,7 +233,7 @@ fn sum_of_halves(row: &Row<'_>, index: usize) -> rusqlite::Result<i64> {
 mod tests {
     use super::*;
     use crate::run_key::RunKey;
-    use crate::sqlite::open_writer;
+    use crate::sqlite::{HISTORY, open_writer};
     use sprag_core::id::RunId;
 
     #[test]
@@ -236,7 +249,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.db");
-        let _writer = open_writer(&path).unwrap();
+        let _writer = open_writer(&path, HISTORY).unwrap();
         for at_once in [IDLE_READERS, IDLE_READERS + 1] {
             let reader = Reader::new(&path);
             nested(&reader, at_once);
@@ -247,7 +260,7 @@ mod tests {
     #[test]
     fn listings_walk_an_index_and_sort_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let connection = open_writer(&dir.path().join("x.db")).unwrap();
+        let connection = open_writer(&dir.path().join("x.db"), HISTORY).unwrap();
         let any = EventFilter::default;
         let agent = AgentName::default();
         let run = RunKey { agent: agent.clone(), id: RunId::parse("r").unwrap() };

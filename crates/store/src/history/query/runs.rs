@@ -2,6 +2,7 @@
 
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sprag_core::event::RunOrigin;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{PAGE_ROWS, RUN_TREE_DEPTH};
@@ -70,10 +71,30 @@ pub struct RunRow {
     pub first_at: Timestamp,
     /// When its last call ended.
     pub last_at: Timestamp,
+    /// Why it is killed or paused; absent while it is not.
+    pub stopped: Option<RunStopped>,
+}
+
+/// Why a run may not go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunStopped {
+    /// Why.
+    pub reason: String,
+    /// Who stopped it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// When it may go on by itself.
+    pub expires_at: Option<Timestamp>,
+    /// What the stop rests on.
+    pub proof: Option<Value>,
+    /// The run above it that was stopped, where it was not stopped itself.
+    pub through: Option<RunId>,
 }
 
 const COLUMNS: &str = "seq, agent, run_id, parent, origin, status, provider, model, steps, input_tokens, \
-    cached_tokens, output_tokens, cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at";
+    cached_tokens, output_tokens, cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, \
+    kill_reason, kill_by, kill_at, kill_expires_at, kill_proof";
 
 impl Reader {
     /// Runs by last activity. A run that becomes active while its listing is paged through moves to the front.
@@ -123,17 +144,19 @@ impl Reader {
                 SELECT ?2, 0
                 UNION SELECT runs.run_id, depth + 1 FROM tree JOIN runs ON runs.agent = ?1 AND runs.parent = tree.run_id
                 WHERE depth < {RUN_TREE_DEPTH})
-             SELECT coalesce(sum(steps), 0), sum(cost_nano >> 20), sum(cost_nano & 1048575)
+             SELECT coalesce(sum(steps), 0), coalesce(sum(blocked), 0), sum(cost_nano >> 20), sum(cost_nano & 1048575)
              FROM runs WHERE agent = ?1 AND run_id IN (SELECT run_id FROM tree)"
         );
-        let sums = self.list(&sql, tree, |row| Ok((rows::count(row, 0)?, NanoUsd(sum_of_halves(row, 1)?))))?;
-        let (tree_steps, tree_cost) = sums.first().copied().unwrap_or((run.steps, run.cost));
+        let read = |row: &Row<'_>| Ok((rows::count(row, 0)?, rows::count(row, 1)?, NanoUsd(sum_of_halves(row, 2)?)));
+        let sums = self.list(&sql, tree, read)?;
+        let (tree_steps, tree_refused, tree_cost) = sums.first().copied().unwrap_or((run.steps, run.blocked, run.cost));
         let steps = run.steps.max(self.last_step(key)?);
         Ok(Some(RunTotals {
             steps: u32::try_from(steps).unwrap_or(u32::MAX),
             cost: run.cost,
             tree_steps: u32::try_from(tree_steps.max(steps)).unwrap_or(u32::MAX),
             tree_cost,
+            tree_refused: u32::try_from(tree_refused).unwrap_or(u32::MAX),
             input_tokens: run.input_tokens,
             output_tokens: run.output_tokens,
             unpriced_steps: u32::try_from(run.unpriced_steps).unwrap_or(u32::MAX),
@@ -179,6 +202,20 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, RunRow)> {
         errors: rows::count(row, 16)?,
         first_at: Timestamp(row.get(17)?),
         last_at: Timestamp(row.get(18)?),
+        stopped: read_stopped(row)?,
     };
     Ok((row.get(0)?, run))
+}
+
+fn read_stopped(row: &Row<'_>) -> rusqlite::Result<Option<RunStopped>> {
+    let Some(reason) = row.get(19)? else { return Ok(None) };
+    let proof: Option<String> = row.get(23)?;
+    Ok(Some(RunStopped {
+        reason,
+        by: row.get(20)?,
+        at: Timestamp(row.get(21)?),
+        expires_at: row.get::<_, Option<i64>>(22)?.map(Timestamp),
+        proof: proof.and_then(|text| serde_json::from_str(&text).ok()),
+        through: None,
+    }))
 }

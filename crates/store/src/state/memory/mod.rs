@@ -3,18 +3,22 @@
 //! A call counts in its agent, its run and the runs above. Each of these is exact; a reader between two of the steps
 //! may see the one and not yet the other.
 
+mod agents;
 mod offers;
 mod run;
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 
-use sprag_core::id::AgentName;
+use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
+use sprag_core::loops::{AgentWatch, Finding, Mode, RepeatCounters, RepeatRule, RunWatch};
 use sprag_core::time::Timestamp;
 
 use super::{OpenRefusal, OpenRequest, Opened, Recent, RunTotals, Settlement, StateCounts};
 use crate::run_key::{RunKey, agent_hash};
-use crate::shards::{SHARDS, Shards};
+use crate::shards::{SHARDS, Shards, with_lock};
+use agents::WatchedAgents;
 use offers::Offers;
 use run::Run;
 
@@ -25,6 +29,8 @@ pub struct MemoryState {
     agents: Shards<HashMap<AgentName, u32>>,
     clues: Recent<Clue>,
     offers: Offers,
+    watched: WatchedAgents,
+    repeats: Mutex<RepeatCounters>,
     /// Room of one shard of runs.
     room: usize,
 }
@@ -51,6 +57,8 @@ impl MemoryState {
             agents: Shards::default(),
             clues: Recent::new(clues),
             offers: Offers::new(clues / 4),
+            watched: WatchedAgents::default(),
+            repeats: Mutex::default(),
             room: (runs / SHARDS).max(1),
         }
     }
@@ -58,11 +66,15 @@ impl MemoryState {
     pub(super) fn open(&self, request: &OpenRequest) -> Result<Opened, OpenRefusal> {
         let agent_in_flight = self.enter(&request.key.agent);
         let opened = self.with_run(&request.key, |run| run.open(request, agent_in_flight));
-        let Some((opened, parent)) = opened else {
+        let Some((mut opened, parent)) = opened else {
             self.leave(&request.key.agent);
             return Err(OpenRefusal::TooManyRuns);
         };
-        self.for_each_ancestor(&request.key, parent, true, |run| run.child_opened(request.now));
+        self.for_each_ancestor(&request.key, parent, true, |id, run| {
+            run.recall(id, &request.lineage);
+            run.child_opened(request.now, request.origin);
+            opened.tree.push(run.place(id));
+        });
         Ok(opened)
     }
 
@@ -89,24 +101,23 @@ impl MemoryState {
     }
 
     pub(super) fn settle(&self, key: &RunKey, settlement: Settlement) -> RunTotals {
-        let settled = self
-            .runs
-            .with(key.shard_hash(), |runs| runs.get_mut(key).and_then(|run| run.settle(&key.agent, &settlement)));
+        let settled =
+            self.runs.with(key.number(), |runs| runs.get_mut(key).and_then(|run| run.settle(&key.agent, &settlement)));
         // A run with a call in flight is never forgotten, so this call was settled before or never opened.
         let Some((totals, parent)) = settled else {
             return self.totals(key).unwrap_or_default();
         };
         self.leave(&key.agent);
-        self.for_each_ancestor(key, parent, false, |run| run.child_settled(&settlement));
+        self.for_each_ancestor(key, parent, false, |_, run| run.child_settled(&settlement));
         totals
     }
 
     pub(super) fn knows(&self, key: &RunKey) -> bool {
-        self.runs.with(key.shard_hash(), |runs| runs.get(key).is_some_and(|run| run.is_opened))
+        self.runs.with(key.number(), |runs| runs.get(key).is_some_and(|run| run.is_opened))
     }
 
     pub(super) fn totals(&self, key: &RunKey) -> Option<RunTotals> {
-        self.runs.with(key.shard_hash(), |runs| runs.get(key).map(|run| run.totals))
+        self.runs.with(key.number(), |runs| runs.get(key).map(|run| run.totals))
     }
 
     pub(super) fn resolve(&self, clues: &[u64]) -> Option<(usize, RunKey)> {
@@ -142,6 +153,39 @@ impl MemoryState {
         self.offers.withdraw(clue, key);
     }
 
+    pub(super) fn clues_of(&self, key: &RunKey, most: usize) -> Vec<u64> {
+        self.clues.keys_where(most, |clue| matches!(clue, Clue::Run(run) if run == key))
+    }
+
+    pub(super) fn mark(&self, key: &RunKey) -> Option<RunTotals> {
+        self.watch(key, RunWatch::forget);
+        self.totals(key)
+    }
+
+    pub(super) fn watch<R>(&self, key: &RunKey, work: impl FnOnce(&mut RunWatch) -> R) -> Option<R> {
+        self.runs.with(key.number(), |runs| runs.get_mut(key).map(|run| work(&mut run.watch)))
+    }
+
+    pub(super) fn count_repeat(&self, fingerprint: u64, now: Timestamp, rule: &RepeatRule) -> Option<Finding> {
+        if rule.common.mode == Mode::Off {
+            return None;
+        }
+        with_lock(&self.repeats, |repeats| repeats.check(fingerprint, now, rule))
+    }
+
+    pub(super) fn watch_agent<R>(
+        &self,
+        agent: &AgentName,
+        now: Timestamp,
+        work: impl FnOnce(&mut AgentWatch) -> R,
+    ) -> R {
+        self.watched.with(agent, now, work)
+    }
+
+    pub(super) fn forget_agent(&self, agent: &AgentName) {
+        self.watched.forget(agent);
+    }
+
     pub(super) fn sweep(&self, now: Timestamp, idle_ms: u64) -> usize {
         self.runs.fold(0, |swept, runs| {
             let before = runs.len();
@@ -164,7 +208,7 @@ impl MemoryState {
 
     /// Works on a run, making it first where it is unknown. `None` if there is no room for it.
     fn with_run<R>(&self, key: &RunKey, work: impl FnOnce(&mut Run) -> R) -> Option<R> {
-        self.runs.with(key.shard_hash(), |runs| {
+        self.runs.with(key.number(), |runs| {
             if let Some(run) = runs.get_mut(key) {
                 return Some(work(run));
             }
@@ -181,7 +225,7 @@ impl MemoryState {
         key: &RunKey,
         mut parent: Option<RunKey>,
         is_made: bool,
-        mut work: impl FnMut(&mut Run),
+        mut work: impl FnMut(&RunId, &mut Run),
     ) {
         let mut seen = vec![];
         while let Some(ancestor) = parent {
@@ -190,13 +234,13 @@ impl MemoryState {
                 return;
             }
             let mut visit = |run: &mut Run| {
-                work(run);
+                work(&ancestor.id, run);
                 run.parent(&ancestor.agent)
             };
             parent = if is_made {
                 self.with_run(&ancestor, visit).flatten()
             } else {
-                self.runs.with(ancestor.shard_hash(), |runs| runs.get_mut(&ancestor).and_then(&mut visit))
+                self.runs.with(ancestor.number(), |runs| runs.get_mut(&ancestor).and_then(&mut visit))
             };
             seen.push(ancestor);
         }

@@ -1,21 +1,26 @@
 //! One run in memory.
 
-use sprag_core::event::Ending;
+use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
+use sprag_core::loops::RunWatch;
 use sprag_core::time::Timestamp;
 
 use crate::run_key::RunKey;
-use crate::state::{OpenRequest, Opened, RunTotals, Settlement};
+use crate::state::{Ancestor, OpenRequest, Opened, RunPlace, RunTotals, Settlement};
 
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) totals: RunTotals,
     parent: Option<RunId>,
+    /// How it was recognised. Absent for a run that nobody has called in yet.
+    origin: Option<RunOrigin>,
     in_flight: u32,
     /// Calls in flight of this run and of those below it: as long as there are any, it stays.
     tree_in_flight: u32,
     /// False for a run of which only a child has been seen.
     pub(super) is_opened: bool,
+    /// What detection keeps of it.
+    pub(super) watch: Box<RunWatch>,
 }
 
 impl Run {
@@ -28,14 +33,21 @@ impl Run {
         if self.parent.is_none() {
             self.parent = request.parent.clone().filter(|parent| *parent != request.key.id);
         }
+        self.origin = Some(request.origin);
         let before = self.totals;
         self.totals.steps = before.steps.saturating_add(1);
         self.totals.tree_steps = before.tree_steps.saturating_add(1);
         self.touch(request.now);
         self.in_flight += 1;
         self.tree_in_flight += 1;
-        let opened =
-            Opened { step: self.totals.steps, totals: before, is_new, in_flight: self.in_flight, agent_in_flight };
+        let opened = Opened {
+            step: self.totals.steps,
+            totals: before,
+            is_new,
+            in_flight: self.in_flight,
+            agent_in_flight,
+            tree: vec![self.place(&request.key.id)],
+        };
         (opened, self.parent(&request.key.agent))
     }
 
@@ -59,8 +71,34 @@ impl Run {
         Some((self.totals, self.parent(agent)))
     }
 
-    /// Counts a call of a run below.
-    pub(super) fn child_opened(&mut self, now: Timestamp) {
+    /// Takes what the history knows, in a run of which memory knows nothing yet.
+    pub(super) fn recall(&mut self, id: &RunId, lineage: &[Ancestor]) {
+        if self.origin.is_some() {
+            return;
+        }
+        let Some(at) = lineage.iter().position(|ancestor| ancestor.id == *id) else { return };
+        if let Some(totals) = lineage[at].totals {
+            self.totals = totals;
+        }
+        self.parent = lineage.get(at + 1).map(|above| above.id.clone());
+    }
+
+    /// Where the run stands in the tree of a call.
+    pub(super) fn place(&self, id: &RunId) -> RunPlace {
+        RunPlace {
+            id: id.clone(),
+            origin: self.origin.unwrap_or(RunOrigin::Conversation),
+            steps: self.totals.counted_steps(),
+            first_at: self.totals.first_at,
+        }
+    }
+
+    /// Counts a call of a run below. Until the run is called in itself, it is known as that one is.
+    pub(super) fn child_opened(&mut self, now: Timestamp, origin: RunOrigin) {
+        if self.origin.is_none() && self.totals.first_at == Timestamp::default() {
+            self.totals.first_at = now;
+        }
+        self.origin.get_or_insert(origin);
         self.totals.tree_steps = self.totals.tree_steps.saturating_add(1);
         self.tree_in_flight += 1;
         self.touch(now);
@@ -69,6 +107,9 @@ impl Run {
     /// Ends a call of this run or of one below.
     pub(super) fn child_settled(&mut self, settlement: &Settlement) {
         self.totals.tree_cost += settlement.cost.unwrap_or_default();
+        if matches!(settlement.ending, Ending::Refused | Ending::Killed) {
+            self.totals.tree_refused = self.totals.tree_refused.saturating_add(1);
+        }
         self.tree_in_flight = self.tree_in_flight.saturating_sub(1);
         self.touch(settlement.now);
     }
@@ -86,12 +127,15 @@ impl Run {
     fn begin(&mut self, request: &OpenRequest) {
         self.is_opened = true;
         match request.seed {
+            // A part of it may have been first.
+            None if self.origin.is_some() => {}
             None => self.totals.first_at = request.now,
             Some(seed) => {
                 // The history may or may not have what the children added since they began, so the larger counts.
                 self.totals = RunTotals {
                     tree_steps: seed.tree_steps.max(self.totals.tree_steps),
                     tree_cost: seed.tree_cost.max(self.totals.tree_cost),
+                    tree_refused: seed.tree_refused.max(self.totals.tree_refused),
                     last_at: seed.last_at.max(self.totals.last_at),
                     ..seed
                 };

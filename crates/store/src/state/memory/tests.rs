@@ -31,7 +31,7 @@ fn runs_of_the_same_moment_do_not_all_go() {
 #[test]
 fn a_shard_of_busy_runs_has_no_room() {
     let mut busy = run_active_at(1);
-    busy.child_opened(Timestamp(1));
+    busy.child_opened(Timestamp(1), RunOrigin::Declared);
     let mut runs = HashMap::from([(key("busy"), busy)]);
     assert!(!evict_idlest(&mut runs));
     assert_eq!(runs.len(), 1);
@@ -52,6 +52,7 @@ fn a_refused_run_counts_nowhere() {
             origin: RunOrigin::Declared,
             now: Timestamp(n),
             seed: None,
+            lineage: vec![],
         };
         match state.open(&request) {
             Ok(_) => opened += 1,

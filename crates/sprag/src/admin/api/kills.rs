@@ -1,0 +1,191 @@
+//! `/kills`, and what stops one run or lets it go on.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use sprag_core::policy::{BadScope, Kill, KillKind, KillScope};
+use sprag_core::time::Timestamp;
+use sprag_store::{RunKey, StoreError};
+
+use super::body::Body;
+use super::model::{KillRecord, Listing};
+use super::params::{self, Params};
+use crate::acts::KillOrder;
+use crate::admin::problem::Problem;
+use crate::admin::{Admin, Shared};
+
+/// Who acts where nobody says: whoever has the token.
+pub(in crate::admin) const ADMIN: &str = "admin";
+const NAME_CHARS: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+/// What a kill is asked with.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::admin) struct Order {
+    /// For `/kills`; a run is named by its path.
+    scope: Option<String>,
+    /// The path that it is limited to, with all that lies below.
+    route: Option<String>,
+    reason: Option<String>,
+    /// Until somebody approves, rather than for good.
+    #[serde(default)]
+    pause: bool,
+    /// When it ends by itself.
+    expires_at: Option<String>,
+    /// Or after how long.
+    expires_in_seconds: Option<u32>,
+    by: Option<String>,
+}
+
+/// What taking a kill back is asked with.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plea {
+    by: Option<String>,
+}
+
+pub(super) async fn list(
+    State(admin): State<Shared>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<Listing<KillRecord>>, Problem> {
+    let limit = params::rows(wanted.limit)? as usize;
+    let now = admin.app.clock.now();
+    let snapshot = admin.app.catalog.snapshot();
+    let is_listed = |kill: &&Arc<Kill>| kill.is_in_force(now) && wanted.cursor.as_ref().is_none_or(|id| kill.id < *id);
+    let mut kills: Vec<&Arc<Kill>> = snapshot.kills.iter().filter(is_listed).collect();
+    // Ids are ordered by time.
+    kills.sort_unstable_by(|a, b| b.id.cmp(&a.id));
+    let next = kills.get(limit).and_then(|_| kills.get(limit - 1)).map(|kill| kill.id.clone());
+    let items = kills.into_iter().take(limit).map(|kill| KillRecord::from(&**kill)).collect();
+    Ok(Json(Listing { items, next }))
+}
+
+pub(super) async fn add(State(admin): State<Shared>, Body(order): Body<Order>) -> Result<Json<KillRecord>, Problem> {
+    let Some(scope) = &order.scope else { return Err(Problem::bad_request("say what to stop in `scope`")) };
+    let field = |name: &str, error: BadScope| Problem::bad_request(format!("`{name}`: {error}"));
+    let scope: KillScope = scope.parse().map_err(|error| field("scope", error))?;
+    let scope = match order.route.as_deref() {
+        Some(route) => scope.on(route).map_err(|error| field("route", error))?,
+        None => scope,
+    };
+    admin.kill(scope, order).await.map(|kill| Json(KillRecord::from(&*kill)))
+}
+
+pub(super) async fn lift(
+    State(admin): State<Shared>,
+    Path(id): Path<String>,
+    Params(plea): Params<Plea>,
+) -> Result<Json<KillRecord>, Problem> {
+    let lifted = admin.app.lift(id, name(plea.by)?).await?;
+    let kill = lifted.ok_or_else(|| Problem::not_found("there is no kill of this id in force"))?;
+    Ok(Json(KillRecord::from(&*kill)))
+}
+
+pub(super) async fn kill_run(
+    State(admin): State<Shared>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    Body(order): Body<Order>,
+) -> Result<Json<KillRecord>, Problem> {
+    let RunKey { agent, id } = run_of(path)?;
+    if order.scope.is_some() || order.route.is_some() {
+        return Err(Problem::bad_request("the run is named by the path; leave `scope` and `route` out"));
+    }
+    admin.kill(KillScope::run(&agent, &id), order).await.map(|kill| Json(KillRecord::from(&*kill)))
+}
+
+pub(super) async fn resume(
+    State(admin): State<Shared>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    Body(plea): Body<Plea>,
+) -> Result<Json<KillRecord>, Problem> {
+    let kill = admin.resume(run_of(path)?, plea.by).await?;
+    Ok(Json(KillRecord::from(&*kill)))
+}
+
+pub(super) async fn approve(
+    State(admin): State<Shared>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    Body(plea): Body<Plea>,
+) -> Result<Json<KillRecord>, Problem> {
+    let run = run_of(path)?;
+    let snapshot = admin.app.catalog.snapshot();
+    if snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| kill.kind == KillKind::Kill) {
+        return Err(Problem::conflict("this run does not wait for approval, it was killed; resume it"));
+    }
+    let kill = admin.resume(run, plea.by).await?;
+    Ok(Json(KillRecord::from(&*kill)))
+}
+
+impl Admin {
+    /// Stops what somebody wants stopped.
+    pub(in crate::admin) async fn kill(&self, scope: KillScope, order: Order) -> Result<Arc<Kill>, Problem> {
+        let now = self.app.clock.now();
+        let order = KillOrder {
+            scope,
+            kind: if order.pause { KillKind::Pause } else { KillKind::Kill },
+            reason: order.reason.filter(|reason| !reason.trim().is_empty()).unwrap_or_else(|| "manual".to_owned()),
+            expires_at: end(&order.expires_at, order.expires_in_seconds, now)?,
+            by: name(order.by)?,
+            proof: None,
+        };
+        self.app.kill(order).await.map_err(|error| match error {
+            StoreError::Full { .. } => Problem::conflict(error.to_string()),
+            other => Problem::unwritten(&other),
+        })
+    }
+
+    /// Lets a run go on.
+    pub(in crate::admin) async fn resume(&self, run: RunKey, by: Option<String>) -> Result<Arc<Kill>, Problem> {
+        let resumed = self.app.resume(run, name(by)?).await?;
+        resumed.ok_or_else(|| {
+            Problem::conflict("this run was not killed itself; if its calls are refused, `kills` shows what stops them")
+        })
+    }
+}
+
+impl Order {
+    /// A kill asked for with a form.
+    pub(in crate::admin) fn because(reason: Option<String>) -> Order {
+        Order { reason, ..Order::default() }
+    }
+}
+
+/// A run from the path of a request.
+fn run_of(path: Result<Path<(String, String)>, PathRejection>) -> Result<RunKey, Problem> {
+    let Path((agent, id)) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    match (params::agent_name(Some(&agent))?, params::run_id(Some(&id))?) {
+        (Some(agent), Some(id)) => Ok(RunKey { agent, id }),
+        _ => Err(Problem::not_found("a run is named by its agent and its id")),
+    }
+}
+
+/// Who acts.
+pub(super) fn name(by: Option<String>) -> Result<String, Problem> {
+    let by = by.filter(|by| !by.is_empty()).unwrap_or_else(|| ADMIN.to_owned());
+    if by.chars().count() > NAME_CHARS || by.chars().any(char::is_control) || by == "sprag" {
+        return Err(Problem::bad_request("`by` is a name of at most 64 printable characters, other than sprag"));
+    }
+    Ok(by)
+}
+
+fn end(at: &Option<String>, seconds: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+    let end = match (params::moment("expires_at", at.as_deref())?, seconds) {
+        (Some(_), Some(_)) => return Err(Problem::bad_request("give `expires_at` or `expires_in_seconds`, not both")),
+        (Some(at), None) => Some(at),
+        (None, seconds) => seconds.map(|seconds| Timestamp(now.0.saturating_add(i64::from(seconds) * 1000))),
+    };
+    if end.is_some_and(|end| end <= now) {
+        return Err(Problem::bad_request("a kill ends in the future"));
+    }
+    Ok(end)
+}

@@ -1,0 +1,104 @@
+//! What is stopped, why, and how far anything may go.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sprag_core::loops::RunKind;
+use sprag_core::policy::{Kill, KillKind, RunLimits};
+use sprag_store::history::RunStopped;
+
+use super::AgentSummary;
+
+/// A kill in force, or one that was taken back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct KillRecord {
+    pub(crate) id: String,
+    pub(crate) scope: String,
+    /// The path that it is limited to.
+    #[serde(default)]
+    pub(crate) route: Option<String>,
+    pub(crate) kind: KillKind,
+    pub(crate) reason: String,
+    pub(crate) by: String,
+    pub(crate) at: String,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) proof: Option<Value>,
+}
+
+/// Why a run may not go on.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StopRecord {
+    pub(crate) reason: String,
+    pub(crate) by: String,
+    pub(crate) at: String,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) proof: Option<Value>,
+    /// The run above it that was stopped, where it was not stopped itself.
+    #[serde(default)]
+    pub(crate) through: Option<String>,
+}
+
+/// An agent with its policy.
+#[derive(Debug, Serialize)]
+pub(crate) struct AgentDetail {
+    #[serde(flatten)]
+    pub(crate) agent: AgentSummary,
+    /// Why it is inactive.
+    pub(crate) reason: Option<String>,
+    pub(crate) proof: Option<Value>,
+    /// When it was last set active or inactive.
+    pub(crate) changed_at: Option<String>,
+    pub(crate) run_limits: Limits,
+}
+
+/// How far runs may go; 0 is no limit.
+#[derive(Debug, Serialize)]
+pub(crate) struct Limits {
+    pub(crate) max_steps: u32,
+    pub(crate) timeout_seconds: u32,
+    /// `declared` or `all`.
+    pub(crate) applies_to: String,
+}
+
+impl From<&Kill> for KillRecord {
+    fn from(kill: &Kill) -> KillRecord {
+        let (route, scope) = kill.scope.parts();
+        KillRecord {
+            id: kill.id.clone(),
+            scope: scope.to_string(),
+            route: route.map(str::to_owned),
+            kind: kill.kind,
+            reason: kill.reason.clone(),
+            by: kill.by.clone(),
+            at: kill.at.to_rfc3339(),
+            expires_at: kill.expires_at.map(|end| end.to_rfc3339()),
+            proof: kill.proof.clone(),
+        }
+    }
+}
+
+impl From<&RunStopped> for StopRecord {
+    fn from(stopped: &RunStopped) -> StopRecord {
+        StopRecord {
+            reason: stopped.reason.clone(),
+            by: stopped.by.clone(),
+            at: stopped.at.to_rfc3339(),
+            expires_at: stopped.expires_at.map(|end| end.to_rfc3339()),
+            proof: stopped.proof.clone(),
+            through: stopped.through.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl From<RunLimits> for Limits {
+    fn from(limits: RunLimits) -> Limits {
+        let applies_to = match limits.applies_to {
+            RunKind::Declared => "declared",
+            RunKind::All => "all",
+        };
+        Limits {
+            max_steps: limits.max_steps,
+            timeout_seconds: limits.timeout_seconds,
+            applies_to: applies_to.to_owned(),
+        }
+    }
+}

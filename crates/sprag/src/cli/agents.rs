@@ -1,0 +1,145 @@
+//! `sprag agents`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::{Map, Value, json};
+use sprag_core::policy::DeactivatedBy;
+
+use super::client::{Answer, Asking};
+use super::table::{Column, print};
+use crate::admin::api::model::{AgentSummary, Listing};
+use crate::show;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Agents {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Let an agent call again; what it did so far is no longer held against it
+    Activate {
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Refuse an agent's calls from now on
+    Deactivate {
+        name: String,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Set an agent's kill switch
+    KillSwitch {
+        name: String,
+        /// Turn it on
+        #[arg(long, conflicts_with = "off")]
+        on: bool,
+        /// Turn it off
+        #[arg(long)]
+        off: bool,
+        /// How many of its last requests are compared, 5 to 100
+        #[arg(long, value_name = "N")]
+        window: Option<u32>,
+        /// The score above which it is set inactive, 1 to 50
+        #[arg(long, value_name = "X")]
+        threshold: Option<f64>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+pub(super) fn agents(agents: &Agents) -> Result<ExitCode> {
+    match &agents.command {
+        None => list(&agents.asking),
+        Some(AgentsCommand::Activate { name, asking }) => change(name, &json!({"active": true}), asking),
+        Some(AgentsCommand::Deactivate { name, reason, asking }) => {
+            let mut body = json!({"active": false});
+            if let Some(reason) = reason {
+                body["reason"] = json!(reason);
+            }
+            change(name, &body, asking)
+        }
+        Some(AgentsCommand::KillSwitch { name, on, off, window, threshold, asking }) => {
+            let mut switch = Map::new();
+            if *on || *off {
+                switch.insert("enabled".to_owned(), json!(on));
+            }
+            window.map(|window| switch.insert("window_size".to_owned(), json!(window)));
+            threshold.map(|threshold| switch.insert("threshold".to_owned(), json!(threshold)));
+            change(name, &json!({ "kill_switch": switch }), asking)
+        }
+    }
+}
+
+fn list(asking: &Asking) -> Result<ExitCode> {
+    const COLUMNS: [Column; 8] = [
+        ("AGENT", false),
+        ("STATE", false),
+        ("KILL SWITCH", false),
+        ("RUNS", true),
+        ("CALLS", true),
+        ("BLOCKED", true),
+        ("COST", true),
+        ("LAST CALL", false),
+    ];
+    let answer = asking.get(&["agents"], &[])?;
+    if asking.json {
+        answer.print()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let agents: Listing<AgentSummary> = answer.read()?;
+    print(
+        &COLUMNS,
+        agents.items.iter().map(|agent| {
+            vec![
+                agent.name.clone(),
+                state(agent).to_owned(),
+                switch(agent),
+                show::count(agent.runs),
+                show::count(agent.steps),
+                show::count(agent.blocked),
+                show::usd_known(agent.cost_usd.0, agent.unpriced_steps),
+                agent.last_at.clone().unwrap_or_else(|| "never".to_owned()),
+            ]
+        }),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn change(name: &str, body: &Value, asking: &Asking) -> Result<ExitCode> {
+    let answer: Answer = asking.order(Method::PATCH, &["agents", name], body)?;
+    if asking.json {
+        answer.print()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // The rest of the answer is not shown.
+    let agent: AgentSummary = answer.read()?;
+    writeln!(std::io::stdout(), "{} is {}; kill switch {}", agent.name, state(&agent), switch(&agent))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn state(agent: &AgentSummary) -> &'static str {
+    match (agent.active, agent.deactivated_by) {
+        (true, _) => "active",
+        (false, Some(DeactivatedBy::KillSwitch)) => "deactivated by kill switch",
+        (false, _) => "inactive",
+    }
+}
+
+fn switch(agent: &AgentSummary) -> String {
+    let switch = agent.kill_switch;
+    let word = if switch.enabled { "on" } else { "off" };
+    format!("{word}, {} requests, above {}", switch.window_size, switch.threshold)
+}

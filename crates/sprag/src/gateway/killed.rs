@@ -1,0 +1,76 @@
+//! Whether a call is stopped by a kill, asked at its beginning and for as long as it is under way.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::request::Parts;
+use percent_encoding::percent_decode_str;
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::policy::{Descriptor, Kill, Subject};
+use sprag_store::catalog::Snapshot;
+
+use super::carried::carried;
+use super::identify::key_ids;
+use crate::app::App;
+
+/// A call, as far as kills care.
+pub(crate) struct Watched {
+    pub(crate) agent: AgentName,
+    /// Its run and the runs above it, nearest first.
+    pub(crate) runs: Vec<RunId>,
+    pub(crate) head: Arc<Parts>,
+    /// The path that the provider sees.
+    pub(crate) path: String,
+}
+
+/// Ready when a call that is under way is killed.
+pub(crate) struct KillWatch(Pin<Box<dyn Future<Output = Arc<Kill>> + Send + Sync>>);
+
+/// Waits for something, unless the call is killed before.
+pub(crate) async fn or_killed<T>(work: impl Future<Output = T>, watch: Option<KillWatch>) -> Result<T, Arc<Kill>> {
+    let Some(watch) = watch else { return Ok(work.await) };
+    tokio::select! {
+        biased;
+        kill = watch => Err(kill),
+        done = work => Ok(done),
+    }
+}
+
+impl Watched {
+    /// The kill that stops the call.
+    pub(crate) fn kill(&self, app: &App, snapshot: &Snapshot) -> Option<Arc<Kill>> {
+        // The provider decodes it too.
+        let plain = |path| percent_decode_str(path).decode_utf8_lossy();
+        let (sent, routed) = (plain(self.head.uri.path()), plain(&self.path));
+        let values = |descriptor: &Descriptor| carried(&self.head, descriptor);
+        let keys = || key_ids(&self.head);
+        let subject =
+            Subject { agent: &self.agent, runs: &self.runs, keys: &keys, carried: &values, paths: &[&sent, &routed] };
+        snapshot.kills.find(&subject, app.clock.now()).cloned()
+    }
+
+    /// Waits for a kill; a call that has none waits forever.
+    pub(crate) fn watch(self: &Arc<Self>, app: &Arc<App>) -> KillWatch {
+        let (app, watched) = (app.clone(), self.clone());
+        KillWatch(Box::pin(async move {
+            let mut changes = app.changes.subscribe();
+            loop {
+                if let Some(kill) = watched.kill(&app, &app.catalog.snapshot()) {
+                    return kill;
+                }
+                if changes.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }))
+    }
+}
+
+impl Future for KillWatch {
+    type Output = Arc<Kill>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Arc<Kill>> {
+        self.0.as_mut().poll(cx)
+    }
+}
