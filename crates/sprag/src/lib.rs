@@ -4,6 +4,7 @@
 //! - [`server`]: both listeners, from start to drain
 //! - [`admin`]: the dashboard and the admin API, on their own listener
 //! - [`config`]: the configuration as written, and as used
+//! - [`replay`]: recorded runs, judged offline
 //! - [`app`]: what everything shares
 
 pub mod acts;
@@ -15,6 +16,7 @@ pub mod config;
 pub mod gateway;
 pub mod logging;
 pub mod reload;
+pub mod replay;
 pub mod serve;
 pub mod server;
 pub mod show;

@@ -6,6 +6,7 @@ mod client;
 mod events;
 mod kill;
 mod prices;
+mod replay;
 mod runs;
 mod serve;
 mod status;
@@ -82,6 +83,8 @@ enum Command {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Judge recorded runs: where each would have been stopped, why, and what that would have saved
+    Replay(replay::Asked),
     /// Stop a run, an agent, every call with a header, or everything
     Kill(kill::Kill),
     /// Let a killed or paused run go on; what it did so far is no longer held against it
@@ -135,6 +138,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Status { asking }) => status::status(asking),
         Some(Command::Runs { id, agent, limit, asking }) => runs::runs(id, agent, limit, asking),
         Some(Command::Events { run, agent, limit, asking }) => events::events(run, agent, limit, asking),
+        Some(Command::Replay(asked)) => replay::replay(&asked),
         Some(Command::Kill(order)) => kill::kill(&order),
         Some(Command::Resume(plea)) => kill::resume(&plea, "resume"),
         Some(Command::Approve(plea)) => kill::resume(&plea, "approve"),
