@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,18 +41,25 @@ def provider():
 @pytest.fixture(scope="session")
 def sprag(provider: str, tmp_path_factory: pytest.TempPathFactory):
     directory: Path = tmp_path_factory.mktemp("sprag")
-    with servers.sprag(provider, directory) as url:
-        yield url
+    with servers.sprag(provider, directory) as started:
+        yield started.url
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
+def acts() -> dict[int, Callable[[], None]]:
+    """What is to happen right before a request is sent, by its number from 1."""
+    return {}
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch, acts: dict[int, Callable[[], None]]) -> list[Answer]:
     """Every answer that an SDK gets during the test. Frameworks hide them, so they are noted where HTTP ends."""
     seen: list[Answer] = []
     for library in (httpx, httpx2):
         send = library.Client.send
 
         def noting(client, request, *args, send=send, **options):
+            acts.get(len(seen) + 1, lambda: None)()
             response = send(client, request, *args, **options)
             seen.append(Answer(request.url.path, response.status_code, response.headers))
             return response
