@@ -77,13 +77,14 @@ pub const PAGE_ROWS: u32 = 500;
 /// Idle connections kept for reading the database.
 pub const IDLE_READERS: usize = 4;
 /// Runs kept in memory; the idlest leave first.
-pub const RUNS_IN_MEMORY: usize = 1 << 16;
-/// Clues to runs kept in memory; the least recently used leave first.
-pub const CLUES_IN_MEMORY: usize = 1 << 18;
+pub const RUNS_IN_MEMORY: usize = 1 << 17;
+/// Clues to runs kept in memory; the least recently used leave first. Seven eighths of a power of two fill the tables
+/// that they lie in.
+pub const CLUES_IN_MEMORY: usize = 7 << 16;
 /// Generations of runs that a run's money and steps are added to.
 pub const RUN_TREE_DEPTH: usize = 16;
 /// Conversations whose reading is remembered; the least recently used leave first.
-pub const HISTORY_MARKS: usize = 1 << 17;
+pub const HISTORY_MARKS: usize = 7 << 14;
 /// Answers whose tokens are counted at once; those of further ones are estimated from their length.
 pub const COUNTS_AT_ONCE: usize = 16;
 /// Longest path that an event keeps.
@@ -103,7 +104,7 @@ pub const COMMAND_ANSWER_BYTES: usize = 16 << 20;
 /// Steps that a proof names.
 pub const PROOF_STEPS: usize = 24;
 /// Last requests of a run of which is known whether they were answered.
-pub const ATTEMPTS: usize = 32;
+pub const ATTEMPTS: usize = 16;
 /// Steps that a run gets after a strike before the next one counts.
 pub const STRIKE_STEPS: u32 = 3;
 /// Longest wait of a throttled request.
@@ -119,7 +120,7 @@ pub const RUN_PROMPTS: usize = 32;
 /// Last prompts of a run whose words are compared.
 pub const SIMILAR_PROMPTS: usize = 4;
 /// Words kept of a prompt: a prompt with more distinct words is compared by this sample.
-pub const SKETCH_WORDS: usize = 96;
+pub const SKETCH_WORDS: usize = 64;
 /// Last tool results of a run by which `similar` knows a result again.
 pub const SIMILAR_RESULTS: usize = 16;
 /// Most requests of an agent that `score` looks back on.
@@ -156,8 +157,12 @@ pub const EVIDENCE_WORDS: usize = 32;
 pub const PROGRESS_STEPS: usize = 24;
 /// Conversations of one run that are told apart; the longest quiet leaves first.
 pub const PROGRESS_THREADS: usize = 8;
-/// Tool names kept of one run for proofs, and the bytes of each.
+/// Last steps of a run whose words are kept.
+pub const PROGRESS_WORDED: usize = 12;
+/// Tool names kept of one run for proofs.
 pub const PROGRESS_TOOLS: usize = 16;
+/// Bytes of all of them together.
+pub const PROGRESS_TOOL_BYTES: usize = 256;
 /// Bytes kept of a tool's name.
 pub const TOOL_NAME_BYTES: usize = 48;
 /// Longest line that `sprag replay` reads: one recorded run, or one exchange.
@@ -170,3 +175,6 @@ pub const REPLAY_COMPLAINTS: usize = 20;
 pub const SHADOW_EVENTS: u32 = 50_000;
 /// Clues kept in memory with kills that the disk has refused so far, all together.
 pub const UNWRITTEN_CLUES: usize = 1024 * 1024;
+/// Most bytes that detection keeps of a run that works, by default rules; of one that its caller did not name, three
+/// quarters.
+pub const RUN_BYTES: usize = 2048;

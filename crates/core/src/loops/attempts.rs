@@ -1,22 +1,22 @@
 //! Which requests of a run are attempts of one that was never answered: those are retries, not loops.
 
-use super::bounded::push_bounded;
+use super::packed::{Kept, Reader, narrow, put_signed};
 use crate::limits::ATTEMPTS;
 
-/// The last requests of a run and whether they were answered.
+/// The last requests of a run and whether they were answered. They lie packed: some five bytes each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attempts {
-    /// Newest last.
-    recent: Vec<Attempt>,
-}
+pub struct Attempts(Kept);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Attempt {
     step: u32,
     /// The whole conversation of the request.
-    end: u64,
+    end: u32,
     outcome: Outcome,
 }
+
+/// The bits of an outcome, below those of the step.
+const OUTCOME_BITS: u32 = 2;
 
 /// What became of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,26 +32,69 @@ pub enum Outcome {
 impl Attempts {
     /// Notes a request. Gives what became of the latest one with the same conversation, if there was one.
     pub fn arrive(&mut self, step: u32, end: u64) -> Option<Outcome> {
-        let before = self.recent.iter().rev().find(|attempt| attempt.end == end).map(|attempt| attempt.outcome);
-        push_bounded(&mut self.recent, Attempt { step, end, outcome: Outcome::Open }, ATTEMPTS);
+        let end = narrow(end);
+        let mut recent = self.unpack();
+        let before = recent.iter().rev().find(|attempt| attempt.end == end).map(|attempt| attempt.outcome);
+        if recent.len() >= ATTEMPTS {
+            // Those that may be tried again stay longest.
+            let answered = recent.iter().position(|attempt| attempt.outcome == Outcome::Answered);
+            recent.remove(answered.unwrap_or(0));
+        }
+        recent.push(Attempt { step, end, outcome: Outcome::Open });
+        self.pack(&recent);
         before
     }
 
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.recent.capacity() * size_of::<Attempt>()
+        self.0.heap_bytes()
     }
 
     /// Forgets a request that was refused.
     pub fn withdraw(&mut self, step: u32) {
-        self.recent.retain(|attempt| attempt.step != step);
+        let mut recent = self.unpack();
+        recent.retain(|attempt| attempt.step != step);
+        self.pack(&recent);
     }
 
     /// Notes how a request ended.
     pub fn depart(&mut self, step: u32, is_answered: bool) {
-        if let Some(attempt) = self.recent.iter_mut().rev().find(|attempt| attempt.step == step) {
+        let mut recent = self.unpack();
+        if let Some(attempt) = recent.iter_mut().rev().find(|attempt| attempt.step == step) {
             attempt.outcome = if is_answered { Outcome::Answered } else { Outcome::Failed };
+            self.pack(&recent);
         }
+    }
+
+    /// Newest last.
+    fn unpack(&self) -> Vec<Attempt> {
+        let mut recent = Vec::with_capacity(ATTEMPTS + 1);
+        let mut reader = Reader::new(self.0.bytes());
+        let mut step = 0;
+        while !reader.is_at_end() {
+            let end = reader.four();
+            let number = reader.signed();
+            step += number >> OUTCOME_BITS;
+            let outcome = match number & ((1 << OUTCOME_BITS) - 1) {
+                0 => Outcome::Open,
+                1 => Outcome::Answered,
+                _ => Outcome::Failed,
+            };
+            recent.push(Attempt { step: u32::try_from(step).unwrap_or(0), end, outcome });
+        }
+        recent
+    }
+
+    fn pack(&mut self, recent: &[Attempt]) {
+        let mut bytes = Vec::with_capacity(6 * recent.len());
+        let mut before = 0;
+        for attempt in recent {
+            let step = i64::from(attempt.step);
+            bytes.extend(attempt.end.to_le_bytes());
+            put_signed(&mut bytes, (step - before) << OUTCOME_BITS | attempt.outcome as i64);
+            before = step;
+        }
+        self.0.set(&bytes);
     }
 }
 
@@ -86,9 +129,13 @@ mod tests {
         for step in 0..number {
             attempts.arrive(step, u64::from(step));
         }
-        assert_eq!(attempts.recent.len(), ATTEMPTS);
+        assert_eq!(attempts.unpack().len(), ATTEMPTS);
         assert_eq!(attempts.clone().arrive(number, 0), Some(Outcome::Open), "at the bound all are known");
         attempts.arrive(number, u64::MAX);
         assert_eq!(attempts.arrive(number + 1, 0), None, "past it the oldest is gone");
+        attempts.depart(number, true);
+        attempts.arrive(number + 2, 7);
+        assert_eq!(attempts.clone().arrive(number + 3, u64::MAX), None, "an answered one before all others");
+        assert_eq!(attempts.arrive(number + 3, 2), Some(Outcome::Open));
     }
 }

@@ -6,9 +6,10 @@ use super::{Action, Common, Detector, Finding, Mode, Rules};
 use crate::limits::STRIKE_STEPS;
 
 /// How often each detector struck in a run. What a detector does may grow stronger with each strike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strikes {
-    of: [Strike; Detector::ALL.len()],
+    /// Few runs are ever struck.
+    of: Option<Box<[Strike; Detector::ALL.len()]>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,9 +72,14 @@ pub fn decide(findings: Vec<Finding>, rules: &Rules, strikes: &mut Strikes, step
 }
 
 impl Strikes {
+    /// Bytes kept beside the value itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.of.as_ref().map_or(0, |of| size_of_val(&**of))
+    }
+
     fn strike(&mut self, finding: Finding, rules: &Rules, step: u32) -> Verdict {
         let common = rules.common(finding.detector);
-        let own = &mut self.of[finding.detector as usize];
+        let own = &mut self.of.get_or_insert_default()[finding.detector as usize];
         if own.mode != finding.mode {
             *own = Strike { mode: finding.mode, ..Strike::default() };
         }

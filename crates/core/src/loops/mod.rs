@@ -14,6 +14,7 @@ mod evidence;
 mod exact;
 mod normalize;
 mod oscillation;
+mod packed;
 mod presets;
 mod progress;
 mod prompt;

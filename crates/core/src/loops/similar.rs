@@ -5,6 +5,7 @@
 //! which none was new. Answers with different numbers are not similar: "item 17 done" is not "item 18 done".
 
 use super::bounded::push_bounded;
+use super::packed::narrow;
 use super::prompt::{Answer, Prompt};
 use super::simhash::{hamming, similarity_hash};
 use super::words::{WordSet, numbers};
@@ -22,7 +23,7 @@ pub(super) struct Similar {
     /// Newest last.
     prompts: Vec<Asked>,
     /// Results seen, newest last.
-    results: Vec<u64>,
+    results: Vec<u16>,
     results_since: u32,
     new_results_since: u32,
 }
@@ -30,17 +31,20 @@ pub(super) struct Similar {
 #[derive(Clone, Debug)]
 struct Asked {
     step: u32,
-    at: Timestamp,
-    words: WordSet,
+    /// Since the epoch.
+    second: u32,
+    /// Packed.
+    words: Box<[u8]>,
     answer: Option<Answered>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Answered {
-    exact: u64,
-    calls: u64,
-    simhash: u64,
-    numbers: u64,
+    exact: u32,
+    calls: u32,
+    /// Its lower and its upper half.
+    simhash: [u32; 2],
+    numbers: u32,
 }
 
 impl Similar {
@@ -53,7 +57,7 @@ impl Similar {
 
     /// Notes the results of a turn.
     pub(super) fn note_results(&mut self, results: impl Iterator<Item = u64>) {
-        for result in results {
+        for result in results.map(|result| narrow(result) as u16) {
             self.results_since += 1;
             if self.results.contains(&result) {
                 continue;
@@ -73,11 +77,14 @@ impl Similar {
     ) -> Option<Finding> {
         let words = match prompt {
             Some(prompt) => WordSet::new(&prompt.text),
-            None => self.prompts.last()?.words.clone(),
+            None => WordSet::unpack(&self.prompts.last()?.words),
         };
         let is_evidence = !words.is_empty() && !prompt.is_some_and(|prompt| prompt.is_short);
         let finding = is_evidence.then(|| self.compare(step, now, &words, rule)).flatten();
-        push_bounded(&mut self.prompts, Asked { step, at: now, words, answer: None }, SIMILAR_PROMPTS);
+        let second = u32::try_from(now.0 / 1000).unwrap_or(0);
+        let most = (rule.common.window.requests as usize).clamp(1, SIMILAR_PROMPTS);
+        self.prompts.drain(..self.prompts.len().saturating_sub(most));
+        push_bounded(&mut self.prompts, Asked { step, second, words: words.pack(), answer: None }, most);
         (self.results_since, self.new_results_since) = (0, 0);
         finding
     }
@@ -92,11 +99,13 @@ impl Similar {
     /// Notes an answer.
     pub(super) fn answer(&mut self, step: u32, text: &str, answer: &Answer) {
         if let Some(asked) = self.prompts.iter_mut().rev().find(|asked| asked.step == step) {
+            let simhash = similarity_hash(text);
+            let or_none = |hash: u64| if hash == 0 { 0 } else { narrow(hash).max(1) };
             asked.answer = Some(Answered {
-                exact: answer.exact,
-                calls: answer.calls,
-                simhash: similarity_hash(text),
-                numbers: numbers(text),
+                exact: or_none(answer.exact),
+                calls: or_none(answer.calls),
+                simhash: [simhash as u32, (simhash >> 32) as u32],
+                numbers: narrow(numbers(text)),
             });
         }
     }
@@ -106,9 +115,10 @@ impl Similar {
         let mut closest = 0.0_f64;
         let mut hit = now;
         for asked in rule.common.window.last_of(&self.prompts).iter().rev() {
-            let jaccard = words.jaccard_above(&asked.words, rule.threshold);
-            if jaccard > rule.threshold && rule.common.window.reaches(now, hit, asked.at) {
-                hit = asked.at;
+            let jaccard = words.jaccard_above(&WordSet::unpack(&asked.words), rule.threshold);
+            let at = Timestamp(i64::from(asked.second) * 1000);
+            if jaccard > rule.threshold && rule.common.window.reaches(now, hit, at) {
+                hit = at;
                 closest = closest.max(jaccard);
                 alike.push(asked);
             }
@@ -143,8 +153,8 @@ impl Similar {
 
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        let words: usize = self.prompts.iter().map(|asked| asked.words.heap_bytes()).sum();
-        words + self.prompts.capacity() * size_of::<Asked>() + self.results.capacity() * size_of::<u64>()
+        let words: usize = self.prompts.iter().map(|asked| asked.words.len()).sum();
+        words + self.prompts.capacity() * size_of::<Asked>() + self.results.capacity() * size_of::<u16>()
     }
 }
 
@@ -154,9 +164,10 @@ impl Answered {
         if self.calls != other.calls || self.exact == 0 {
             return false;
         }
+        let whole = |[low, high]: [u32; 2]| u64::from(high) << 32 | u64::from(low);
         self.calls != 0
             || self.exact == other.exact
-            || self.numbers == other.numbers && hamming(self.simhash, other.simhash) < CLOSE_BITS
+            || self.numbers == other.numbers && hamming(whole(self.simhash), whole(other.simhash)) < CLOSE_BITS
     }
 }
 
@@ -168,7 +179,8 @@ mod tests {
     #[test]
     fn the_oldest_prompts_and_results_leave_first() {
         let mut similar = Similar::default();
-        let rule = Rules::default().similar;
+        let mut rule = Rules::default().similar;
+        rule.common.window.requests = SIMILAR_PROMPTS as u32;
         for step in 0..=SIMILAR_PROMPTS as u32 {
             let turn = Turn { user_text: "a few words".into(), ..Turn::default() };
             similar.look(step, Timestamp(0), Prompt::read(&turn, PromptScope::Turn).as_ref(), &rule);

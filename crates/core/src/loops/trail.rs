@@ -1,30 +1,32 @@
 //! The last prompts of a run and what was answered: what `exact` and `oscillation` look at.
 
-use super::bounded::push_bounded;
+use super::packed::{Kept, Reader, narrow, put_signed};
 use super::prompt::{Answer, Prompt};
 use super::{Mode, PromptScope};
 use crate::limits::RUN_PROMPTS;
 use crate::time::Timestamp;
 
-/// The last prompts, newest last.
+/// The last prompts, newest last. They lie packed: some ten bytes each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
-    steps: Vec<Footprint>,
-    /// Prompts that have left.
-    gone: u64,
+    packed: Kept,
+    count: u8,
     scope: PromptScope,
+    /// Prompts that have left.
+    gone: u32,
 }
 
 /// One prompt and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footprint {
+    /// Of the earlier ones, to the second.
     pub(super) at: Timestamp,
-    pub(super) prompt: u64,
-    /// 0: none yet, or one that is no evidence.
-    pub(super) answer: u64,
     pub(super) step: u32,
+    pub(super) prompt: u32,
+    /// 0: none yet, or one that is no evidence.
+    pub(super) answer: u32,
     /// How the conversation begins, where the prompt is its first; else 0.
-    opening: u32,
+    opening: u16,
     pub(super) is_results: bool,
     pub(super) is_short: bool,
     pub(super) is_short_answer: bool,
@@ -34,7 +36,7 @@ pub(super) struct Footprint {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Since {
     mode: Mode,
-    from: u64,
+    from: u32,
 }
 
 impl Footprint {
@@ -47,49 +49,65 @@ impl Footprint {
 }
 
 impl Trail {
-    /// Adds a prompt. `prompt` is None where the request repeats the prompt before.
-    pub(super) fn push(&mut self, step: u32, at: Timestamp, prompt: Option<&Prompt<'_>>) -> bool {
-        let footprint = match (prompt, self.steps.last()) {
+    /// Adds a prompt, and lets the oldest go where there are more than `most`. Gives all that are kept, the new one
+    /// last. `prompt` is None where the request repeats the prompt before.
+    pub(super) fn push(
+        &mut self,
+        step: u32,
+        at: Timestamp,
+        prompt: Option<&Prompt<'_>>,
+        most: usize,
+    ) -> Option<Vec<Footprint>> {
+        let mut steps = self.unpack();
+        let footprint = match (prompt, steps.last()) {
             (Some(prompt), _) => Footprint {
                 at,
-                prompt: prompt.exact,
-                answer: 0,
                 step,
-                opening: prompt.opening as u32,
+                prompt: narrow(prompt.exact),
+                answer: 0,
+                opening: if prompt.opening == 0 { 0 } else { (narrow(prompt.opening) as u16).max(1) },
                 is_results: prompt.is_results,
                 is_short: prompt.is_short,
                 is_short_answer: false,
             },
-            (None, Some(last)) => Footprint { at, step, answer: 0, ..*last },
-            (None, None) => return false,
+            (None, Some(last)) => Footprint { at, step, answer: 0, is_short_answer: false, ..*last },
+            (None, None) => return None,
         };
-        self.gone += u64::from(push_bounded(&mut self.steps, footprint, RUN_PROMPTS).is_some());
-        true
+        steps.push(footprint);
+        let gone = steps.len().saturating_sub(most.clamp(1, RUN_PROMPTS));
+        steps.drain(..gone);
+        self.gone = self.gone.saturating_add(gone as u32);
+        self.pack(&steps);
+        Some(steps)
     }
 
     /// The latest prompt is tried again as another step: the answer will come under that number.
     pub(super) fn retry(&mut self, step: u32) {
-        if let Some(latest) = self.steps.last_mut().filter(|latest| latest.answer == 0) {
+        let mut steps = self.unpack();
+        if let Some(latest) = steps.last_mut().filter(|latest| latest.answer == 0) {
             latest.step = step;
+            self.pack(&steps);
         }
     }
 
     /// Notes an answer. One that says what to do next is no evidence here: the results of what it does are.
     pub(super) fn answer(&mut self, step: u32, answer: &Answer) {
         let is_to_the_letter = self.scope == PromptScope::LastUserMessage;
-        let is_evidence = answer.calls == 0 && (is_to_the_letter || !answer.is_command);
-        if let Some(footprint) = self.steps.iter_mut().rev().find(|footprint| footprint.step == step)
-            && is_evidence
-        {
-            footprint.answer = answer.exact;
+        if answer.exact == 0 || answer.calls != 0 || answer.is_command && !is_to_the_letter {
+            return;
+        }
+        let mut steps = self.unpack();
+        if let Some(footprint) = steps.iter_mut().rev().find(|footprint| footprint.step == step) {
+            footprint.answer = narrow(answer.exact).max(1);
             footprint.is_short_answer = answer.is_short && !is_to_the_letter;
+            self.pack(&steps);
         }
     }
 
-    /// The latest step and those before it that are evidence for a detector.
-    pub(super) fn seen(&self, since: &Since) -> Option<(&Footprint, &[Footprint])> {
-        let (latest, earlier) = self.steps.split_last()?;
-        let from = usize::try_from(since.from.saturating_sub(self.gone)).unwrap_or(usize::MAX);
+    /// The latest of the kept steps and those before it that are evidence for a detector.
+    pub(super) fn seen<'s>(&self, steps: &'s [Footprint], since: &Since) -> Option<(&'s Footprint, &'s [Footprint])> {
+        let (latest, earlier) = steps.split_last()?;
+        let from = since.from.saturating_sub(self.gone) as usize;
         Some((latest, earlier.get(from..).unwrap_or_default()))
     }
 
@@ -101,13 +119,64 @@ impl Trail {
     }
 
     /// The number that the next prompt will have.
-    fn next(&self) -> u64 {
-        self.gone + self.steps.len() as u64
+    fn next(&self) -> u32 {
+        self.gone.saturating_add(u32::from(self.count))
     }
 
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<Footprint>()
+        self.packed.heap_bytes()
+    }
+
+    fn pack(&mut self, steps: &[Footprint]) {
+        let mut bytes = Vec::with_capacity(16 * steps.len());
+        let (mut step, mut second) = (0, 0);
+        for footprint in steps {
+            let flags = [
+                footprint.is_results,
+                footprint.is_short,
+                footprint.is_short_answer,
+                footprint.opening != 0,
+                footprint.answer != 0,
+            ];
+            bytes.push(flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
+            let now = footprint.at.0.div_euclid(1000);
+            put_signed(&mut bytes, i64::from(footprint.step) - step);
+            put_signed(&mut bytes, now - second);
+            (step, second) = (i64::from(footprint.step), now);
+            bytes.extend(footprint.prompt.to_le_bytes());
+            if footprint.opening != 0 {
+                bytes.extend(footprint.opening.to_le_bytes());
+            }
+            if footprint.answer != 0 {
+                bytes.extend(footprint.answer.to_le_bytes());
+            }
+        }
+        self.packed.set(&bytes);
+        self.count = steps.len() as u8;
+    }
+
+    fn unpack(&self) -> Vec<Footprint> {
+        let mut reader = Reader::new(self.packed.bytes());
+        let (mut step, mut second) = (0, 0);
+        let mut steps = Vec::with_capacity(usize::from(self.count) + 1);
+        for _ in 0..self.count {
+            let flags = reader.byte();
+            let is = |bit: u8| flags >> bit & 1 == 1;
+            step += reader.signed();
+            second += reader.signed();
+            steps.push(Footprint {
+                at: Timestamp(second * 1000),
+                step: u32::try_from(step).unwrap_or(0),
+                prompt: reader.four(),
+                opening: if is(3) { reader.two() } else { 0 },
+                answer: if is(4) { reader.four() } else { 0 },
+                is_results: is(0),
+                is_short: is(1),
+                is_short_answer: is(2),
+            });
+        }
+        steps
     }
 }
 
@@ -128,36 +197,59 @@ mod tests {
     use super::*;
     use crate::loops::Turn;
 
-    fn push(trail: &mut Trail, step: u32, text: &str) {
-        let turn = Turn { user_text: text.to_owned().into(), ..Turn::default() };
+    fn push(trail: &mut Trail, step: u32, text: &str) -> Vec<Footprint> {
+        let turn = Turn { user_text: text.to_owned().into(), opening: 7, ..Turn::default() };
         let prompt = Prompt::read(&turn, PromptScope::Turn).unwrap();
-        trail.push(step, Timestamp(0), Some(&prompt));
+        trail.push(step, Timestamp(i64::from(step) * 1000), Some(&prompt), RUN_PROMPTS).unwrap()
     }
 
     #[test]
     fn the_oldest_prompt_leaves_first() {
         let mut trail = Trail::default();
         let number = RUN_PROMPTS as u32;
-        (1..=number).for_each(|step| push(&mut trail, step, "a b c"));
-        assert_eq!(trail.steps[0].step, 1, "at the bound all are there");
-        push(&mut trail, number + 1, "a b c");
-        assert_eq!((trail.steps.len(), trail.steps[0].step), (RUN_PROMPTS, 2));
+        (1..=number).for_each(|step| drop(push(&mut trail, step, "a b c")));
+        assert_eq!(trail.unpack()[0].step, 1, "at the bound all are there");
+        let kept = push(&mut trail, number + 1, "a b c");
+        assert_eq!((kept.len(), kept[0].step), (RUN_PROMPTS, 2));
+    }
+
+    #[test]
+    fn prompts_come_back_as_they_were() {
+        let mut trail = Trail::default();
+        let answer = |text: &str| Answer::of_reply(&crate::wire::Reply { text: text.into(), ..Default::default() });
+        push(&mut trail, 1, "a b c");
+        trail.answer(1, &answer("yes"));
+        push(&mut trail, 300, "d");
+        trail.retry(301);
+        let mut kept = push(&mut trail, 302, "a b c");
+        assert_eq!(trail.unpack(), kept);
+        assert_eq!(
+            kept.iter().map(|one| (one.step, one.at.0)).collect::<Vec<_>>(),
+            [(1, 1000), (301, 300_000), (302, 302_000)]
+        );
+        assert!(kept[0].is_short_answer && kept[0].answer != 0 && kept[0].is_same(&kept[2]));
+        assert!(kept[1].is_short && kept[1].answer == 0 && !kept[1].is_same(&kept[2]));
+        trail.answer(302, &answer("Nothing is left to do here."));
+        kept[2].answer = trail.unpack()[2].answer;
+        assert_ne!(kept[2].answer, 0);
+        assert_eq!(trail.unpack(), kept);
     }
 
     #[test]
     fn what_was_seen_in_another_mode_is_no_evidence() {
         let mut trail = Trail::default();
         let mut since = Since::default();
+        let mut kept = Vec::new();
         for step in 1..=3 {
             since.set_mode(Mode::Shadow, &trail);
-            push(&mut trail, step, "a b c");
+            kept = push(&mut trail, step, "a b c");
         }
-        assert_eq!(trail.seen(&since).unwrap().1.len(), 2);
+        assert_eq!(trail.seen(&kept, &since).unwrap().1.len(), 2);
         since.set_mode(Mode::Enforce, &trail);
-        push(&mut trail, 4, "a b c");
-        assert!(trail.seen(&since).unwrap().1.is_empty());
+        kept = push(&mut trail, 4, "a b c");
+        assert!(trail.seen(&kept, &since).unwrap().1.is_empty());
         since.set_mode(Mode::Enforce, &trail);
-        push(&mut trail, 5, "a b c");
-        assert_eq!(trail.seen(&since).unwrap().1.len(), 1);
+        kept = push(&mut trail, 5, "a b c");
+        assert_eq!(trail.seen(&kept, &since).unwrap().1.len(), 1);
     }
 }

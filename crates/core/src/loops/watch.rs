@@ -11,6 +11,7 @@ use super::{
     Attempts, Common, Detector, Finding, Mode, PromptScope, Rules, RunKind, Strikes, Tally, Turn, exact, oscillation,
     progress,
 };
+use crate::limits::RUN_PROMPTS;
 use crate::money::NanoUsd;
 use crate::time::Timestamp;
 use crate::wire::Reply;
@@ -63,7 +64,8 @@ struct PromptWatch {
     trail: Trail,
     exact_since: Since,
     oscillation_since: Since,
-    similar: Similar,
+    /// Where that watches the run.
+    similar: Option<Box<Similar>>,
     /// Answers to compare are asked for.
     wants_answers: bool,
     wants_similar_answers: bool,
@@ -90,7 +92,7 @@ impl RunWatch {
         }
         if self.is_retry {
             self.prompts.trail.retry(arrival.step);
-            self.prompts.similar.retry(arrival.step);
+            self.prompts.similar.iter_mut().for_each(|similar| similar.retry(arrival.step));
         } else {
             let is_waiting = self.progress.is_waiting();
             let found = self.prompts.arrive(arrival, rules);
@@ -113,7 +115,18 @@ impl RunWatch {
     /// Bytes that are kept of the run.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of::<RunWatch>() + self.progress.heap_bytes() + self.prompts.heap_bytes() + self.attempts.heap_bytes()
+        size_of::<RunWatch>() + self.bytes_of_parts().iter().map(|(_, bytes)| bytes).sum::<usize>()
+    }
+
+    /// Bytes that the parts of the record keep beside it.
+    #[must_use]
+    pub fn bytes_of_parts(&self) -> [(&'static str, usize); 4] {
+        [
+            ("progress", self.progress.heap_bytes()),
+            ("prompts", self.prompts.heap_bytes()),
+            ("attempts", self.attempts.heap_bytes()),
+            ("strikes", self.strikes.heap_bytes()),
+        ]
     }
 
     /// Whether the request that arrived last was a retry or one of several at once, and thus no evidence. To be handed
@@ -147,7 +160,11 @@ impl PromptWatch {
         self.trail.set_scope(rules.prompt_scope);
         self.exact_since.set_mode(exact_mode, &self.trail);
         self.oscillation_since.set_mode(oscillation_mode, &self.trail);
-        self.similar.set_mode(similar_mode);
+        if similar_mode == Mode::Off {
+            self.similar = None;
+        } else {
+            self.similar.get_or_insert_default().set_mode(similar_mode);
+        }
         self.wants_answers = exact_mode != Mode::Off;
         self.wants_similar_answers = similar_mode != Mode::Off && rules.similar.needs_second_signal;
         if [exact_mode, oscillation_mode, similar_mode] == [Mode::Off; 3] {
@@ -159,24 +176,25 @@ impl PromptWatch {
             return Vec::new();
         }
         let mut findings = Vec::new();
-        if self.trail.push(arrival.step, arrival.now, prompt.as_ref()) {
+        let most = prompts_needed(rules, exact_mode);
+        if let Some(steps) = self.trail.push(arrival.step, arrival.now, prompt.as_ref(), most) {
             if exact_mode != Mode::Off
-                && let Some((latest, earlier)) = self.trail.seen(&self.exact_since)
+                && let Some((latest, earlier)) = self.trail.seen(&steps, &self.exact_since)
             {
                 findings.extend(exact::look(latest, earlier, &rules.exact));
             }
             if oscillation_mode != Mode::Off
-                && let Some((latest, earlier)) = self.trail.seen(&self.oscillation_since)
+                && let Some((latest, earlier)) = self.trail.seen(&steps, &self.oscillation_since)
             {
                 findings.extend(oscillation::look(latest, earlier, arrival.is_declared, &rules.oscillation));
             }
         }
-        if similar_mode != Mode::Off {
+        if let Some(similar) = &mut self.similar {
             if self.wants_similar_answers {
-                self.similar.note_results(results_with_calls(arrival.turn));
+                similar.note_results(results_with_calls(arrival.turn));
             }
             if !prompt.as_ref().is_some_and(|prompt| prompt.is_results) {
-                findings.extend(self.similar.look(arrival.step, arrival.now, prompt.as_ref(), &rules.similar));
+                findings.extend(similar.look(arrival.step, arrival.now, prompt.as_ref(), &rules.similar));
             }
         }
         findings
@@ -190,14 +208,14 @@ impl PromptWatch {
         if self.wants_answers {
             self.trail.answer(departure.step, &answer);
         }
-        if self.wants_similar_answers {
-            self.similar.answer(departure.step, &departure.reply.text, &answer);
+        if let Some(similar) = self.similar.as_mut().filter(|_| self.wants_similar_answers) {
+            similar.answer(departure.step, &departure.reply.text, &answer);
         }
     }
 
     /// Bytes kept beside the value itself.
     fn heap_bytes(&self) -> usize {
-        self.trail.heap_bytes() + self.similar.heap_bytes()
+        self.trail.heap_bytes() + self.similar.as_ref().map_or(0, |similar| size_of::<Similar>() + similar.heap_bytes())
     }
 }
 
@@ -248,6 +266,16 @@ impl AgentWatch {
     pub fn tally(&self) -> Tally {
         self.tally
     }
+}
+
+/// How many prompts `exact` and `oscillation` look back on.
+fn prompts_needed(rules: &Rules, exact_mode: Mode) -> usize {
+    let (exact, oscillation) = (&rules.exact, &rules.oscillation);
+    if exact_mode != Mode::Off && exact.counts_window {
+        return RUN_PROMPTS;
+    }
+    let round = oscillation.longest_period.saturating_mul(oscillation.laps.max(oscillation.result_laps).max(2));
+    round.max(exact.prompts).max(exact.answers.saturating_add(1)) as usize
 }
 
 /// The mode of a detector for a request: off where it does not watch such runs.

@@ -6,10 +6,13 @@
 use std::ops::ControlFlow;
 
 use super::blocks::{BLOCK, bits, is_alphanumeric};
+use super::packed::{Reader, put_ascending};
 use crate::limits::SKETCH_WORDS;
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Bits of a word in a set: a word seldom passes for another one, and most take a byte when they are packed.
+const WORD_BITS: u32 = 14;
 /// Bytes of a word and its space, on average.
 const BYTES_OF_WORD: usize = 6;
 
@@ -26,7 +29,7 @@ pub(super) struct Word {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WordSet {
     /// The lowest hashes, in order.
-    lowest: Box<[u32]>,
+    lowest: Box<[u16]>,
     /// No word was left out.
     is_whole: bool,
 }
@@ -104,22 +107,22 @@ impl WordSet {
         let words = text.len() / BYTES_OF_WORD;
         let share = (2 * SKETCH_WORDS) as f64 / words.max(1) as f64;
         if share < 1.0 {
-            let set = WordSet::below(text, (f64::from(u32::MAX) * share) as u32);
+            let set = WordSet::below(text, (f64::from(1 << WORD_BITS) * share) as u16);
             if set.lowest.len() == SKETCH_WORDS {
                 return set;
             }
         }
-        WordSet::below(text, u32::MAX)
+        WordSet::below(text, u16::MAX)
     }
 
     /// The words with hashes up to this.
-    fn below(text: &str, highest: u32) -> WordSet {
+    fn below(text: &str, highest: u16) -> WordSet {
         let mut hashes = Vec::with_capacity(3 * SKETCH_WORDS);
         let (mut is_whole, mut highest) = (true, highest);
         // Frequent words are met here again before they are sorted out.
-        let mut met = [0; 128];
+        let mut met = [u16::MAX; 128];
         each_word::<false>(text, |word| {
-            let hash = (word.hash >> 32) as u32;
+            let hash = (word.hash >> (64 - WORD_BITS)) as u16;
             let place = &mut met[hash as usize % 128];
             if *place == hash {
                 return ControlFlow::Continue(());
@@ -168,9 +171,18 @@ impl WordSet {
         if either == 0 { 0.0 } else { both as f64 / either as f64 }
     }
 
-    /// Bytes kept beside the value itself.
-    pub(super) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.lowest)
+    /// Writes it down.
+    pub(super) fn pack(&self) -> Box<[u8]> {
+        let mut bytes = Vec::with_capacity(2 * self.lowest.len() + 1);
+        put_ascending(&mut bytes, &self.lowest, self.is_whole);
+        bytes.into_boxed_slice()
+    }
+
+    /// Reads what was written.
+    pub(super) fn unpack(bytes: &[u8]) -> WordSet {
+        let mut words = [0; SKETCH_WORDS];
+        let (count, is_whole) = Reader::new(bytes).ascending(&mut words);
+        WordSet { lowest: words[..count].into(), is_whole }
     }
 }
 
@@ -195,7 +207,7 @@ pub(super) fn has_fewer_words(text: &str, number: usize) -> bool {
 }
 
 /// Sorts, and keeps the lowest. False where some were left out.
-fn keep_lowest(hashes: &mut Vec<u32>) -> bool {
+fn keep_lowest(hashes: &mut Vec<u16>) -> bool {
     hashes.sort_unstable();
     hashes.dedup();
     let is_whole = hashes.len() <= SKETCH_WORDS;
@@ -324,7 +336,10 @@ mod tests {
 
     #[test]
     fn sets_are_exact_at_the_bound_and_a_sample_past_it() {
-        let text = |words: usize| (0..words).map(|i| format!("w{i} ")).collect::<String>();
+        let hash = |word: &str| WordSet::new(word).lowest[0];
+        let mut seen = std::collections::HashSet::new();
+        let distinct: Vec<String> = (0..3000).map(|i| format!("w{i} ")).filter(|w| seen.insert(hash(w))).collect();
+        let text = |words: usize| distinct.iter().take(words).map(String::as_str).collect::<String>();
         let set = WordSet::new(&text(SKETCH_WORDS));
         assert!(set.is_whole && set.lowest.len() == SKETCH_WORDS);
         let set = WordSet::new(&text(SKETCH_WORDS + 1));

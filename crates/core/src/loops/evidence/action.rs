@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::{Sketch, ends, hash, text_call};
+use super::{Sketch, ends, hash, short_hash, text_call};
 use crate::loops::blocks::is_alphanumeric;
 use crate::loops::canonical::canonical;
 
@@ -16,13 +16,13 @@ const WAIT_BYTES: usize = 400;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Action {
     /// Calls with canonical arguments, in no order; or the call in the text; or the text.
-    pub(crate) exact: u64,
+    pub(crate) exact: u32,
     /// The same with every word that has a digit masked.
-    pub(crate) masked: u64,
+    pub(crate) masked: u16,
     /// The whole answer, what was said beside the call included.
-    pub(crate) answer: u64,
+    pub(crate) answer: u16,
     /// The tools called; 0 where none was.
-    pub(crate) tool: u64,
+    pub(crate) tool: u16,
     /// Which words it has.
     pub(crate) words: Sketch,
     /// The call stands apart from the text, in the dialect's own form.
@@ -39,7 +39,7 @@ impl Action {
         text: &'a str,
         calls: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> (Action, Option<&'a str>) {
-        let mut action = Action { answer: hash(text.trim_ascii().as_bytes()), ..Action::default() };
+        let mut action = Action { answer: short_hash(text.trim_ascii().as_bytes()), ..Action::default() };
         let mut spelled: Vec<(String, &str)> = Vec::new();
         for (name, arguments) in calls {
             spelled.push(([name, &canonical(arguments)].join(" "), name));
@@ -47,13 +47,13 @@ impl Action {
         spelled.sort();
         if let Some((_, first)) = spelled.first() {
             let names: String = spelled.iter().map(|(_, name)| *name).collect();
-            action.tool = hash(names.as_bytes());
+            action.tool = short_hash(names.as_bytes());
             action.is_native = true;
             action.is_bare = text.trim_ascii().len() < THOUGHT_BYTES;
             action.is_wait = spelled.iter().any(|(call, name)| lets_time_pass(name, call));
             let whole = spelled.iter().map(|(call, _)| call.as_str()).collect::<Vec<_>>().join("\n");
             action.spell(&whole);
-            action.answer ^= action.exact;
+            action.answer ^= action.exact as u16;
             return (action, Some(first));
         }
         let Some(found) = text_call::find(text) else {
@@ -61,7 +61,7 @@ impl Action {
             action.spell(text);
             return (action, None);
         };
-        action.tool = hash(found.tool.as_bytes());
+        action.tool = short_hash(found.tool.as_bytes());
         action.is_wait = lets_time_pass(found.tool, found.call);
         action.is_bare = text.len() - found.call.len() < THOUGHT_BYTES;
         action.spell(found.call);
@@ -103,7 +103,7 @@ impl Action {
             }
         }
         self.exact = hash(&plain);
-        self.masked = hash(&masked);
+        self.masked = short_hash(&masked);
     }
 }
 

@@ -8,7 +8,7 @@ mod sketch;
 mod text_call;
 
 pub(crate) use self::action::Action;
-pub(crate) use self::result::{Outcome, TELLING_BYTES};
+pub(crate) use self::result::{NUMBERS, Outcome, TELLING_BYTES};
 pub(crate) use self::sketch::Sketch;
 
 /// Bytes at each end of a longer text that are looked at.
@@ -24,7 +24,17 @@ fn ends(text: &str) -> [&str; 2] {
     [&text[..head], &text[tail..]]
 }
 
-/// A hash that is never 0: 0 stands for nothing.
-fn hash(bytes: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(bytes).max(1)
+/// A hash that is never 0: 0 stands for nothing. The steps of one run are few, so that 32 bits tell them apart.
+fn hash(bytes: &[u8]) -> u32 {
+    ((xxhash_rust::xxh3::xxh3_64(bytes) >> 32) as u32).max(1)
+}
+
+/// The tool of a call by its name.
+pub(crate) fn tool_hash(name: &str) -> u16 {
+    short_hash(name.as_bytes())
+}
+
+/// The same in 16 bits, for what only counts where something else is the same too.
+fn short_hash(bytes: &[u8]) -> u16 {
+    (hash(bytes) as u16).max(1)
 }

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use super::noise::denoise;
 use super::runs::Runs;
-use super::{Sketch, ends, hash};
+use super::{Sketch, ends, hash, short_hash};
 use crate::loops::blocks::is_digit;
 
 /// Bytes at the front in which a failure shows.
@@ -23,7 +23,7 @@ const SHORT_BYTES: usize = 240;
 /// Words from the front that are compared: a text that begins alike and is long is alike enough.
 const COMPARED_WORDS: usize = 256;
 /// Numbers of a result that are followed from one poll to the next; a text with more of them is no count.
-const NUMBERS: usize = 6;
+pub(crate) const NUMBERS: usize = 6;
 
 const FAILURES: [&str; 13] = [
     "error",
@@ -70,17 +70,18 @@ const WAITING_STATES: [&str; 8] =
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     /// Without noise.
-    pub(crate) exact: u64,
+    pub(crate) exact: u32,
     /// Without noise, and with all digits masked.
-    pub(crate) masked: u64,
+    pub(crate) masked: u16,
     /// The kind of failure, without what it quotes; 0 where nothing failed.
-    pub(crate) failure: u64,
+    pub(crate) failure: u16,
     /// Which words it has.
     pub(crate) words: Sketch,
     /// How much is left to do, where a report counts it: `3 failed`, `errors: 12`.
     pub(crate) left: Option<u32>,
-    numbers: [f32; NUMBERS],
-    number_count: u8,
+    /// The numbers in it, and how many there are; not kept where there are too many.
+    pub(crate) numbers: [u32; NUMBERS],
+    pub(crate) number_count: u8,
     /// It says enough that saying it again is a repetition.
     pub(crate) is_telling: bool,
     /// A search has found nothing, which is no error.
@@ -155,14 +156,14 @@ impl Outcome {
             }
         }
         masked.extend_from_slice(&bytes[copied..]);
-        self.masked = hash(&masked);
+        self.masked = short_hash(&masked);
         self.left = left.count;
     }
 
     fn add_number(&mut self, digits: &str) {
         self.has_digit = true;
         if let Some(slot) = self.numbers.get_mut(usize::from(self.number_count)) {
-            *slot = digits.parse().unwrap_or(f32::MAX);
+            *slot = digits.parse().unwrap_or(u32::MAX);
         }
         self.number_count = self.number_count.saturating_add(1);
     }
@@ -225,7 +226,7 @@ fn is_key_of_nothing(rest: &[u8]) -> bool {
 }
 
 /// The first words of a failure, without paths, numbers and what stands in quotes: arguments come back in there.
-fn failure_kind(clean: &str) -> u64 {
+fn failure_kind(clean: &str) -> u16 {
     let front = &clean[..clean.floor_char_boundary(KIND_BYTES)];
     let mut kind = Vec::new();
     let (mut rest, mut words) = (front, 0);
@@ -248,7 +249,7 @@ fn failure_kind(clean: &str) -> u64 {
             }
         }
     }
-    hash(&kind)
+    short_hash(&kind)
 }
 
 /// `"status": "running"`, `state=PENDING`.

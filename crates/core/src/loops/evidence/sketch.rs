@@ -3,7 +3,12 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::limits::EVIDENCE_WORDS;
+use crate::loops::packed::{Reader, put_ascending};
 
+/// Bits of a word's hash: so many that a word seldom passes for another one, and so few that a gap takes a byte or two.
+const WORD_BITS: u32 = 13;
+/// Words kept of a text that has more than [`EVIDENCE_WORDS`]: a sample says no more for being larger.
+const SAMPLED_WORDS: usize = 16;
 /// No word.
 const NONE: u16 = u16::MAX;
 
@@ -26,7 +31,7 @@ impl Default for Sketch {
 impl Sketch {
     /// Adds a word.
     pub(crate) fn add(&mut self, word: &[u8]) {
-        let hash = (xxh3_64(word) as u16).min(NONE - 1);
+        let hash = (xxh3_64(word) >> (64 - WORD_BITS)) as u16;
         // Most words of a long text.
         if hash > self.words[EVIDENCE_WORDS - 1] {
             self.is_cut = true;
@@ -84,6 +89,28 @@ impl Sketch {
     /// Whether the texts are short enough to tell that one has a word that the other has not.
     pub(crate) fn differs(&self, other: &Sketch) -> bool {
         !self.is_cut && !other.is_cut && self.words() != other.words()
+    }
+
+    /// Writes it down: whole where it is whole, else as a sample.
+    pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
+        let words = self.words();
+        let kept = if self.is_cut { words.len().min(SAMPLED_WORDS) } else { words.len() };
+        put_ascending(bytes, &words[..kept], self.is_cut);
+    }
+
+    /// Writes a sample down, for a text of which only its likeness to others will matter.
+    pub(crate) fn pack_sample(&self, bytes: &mut Vec<u8>) {
+        let words = self.words();
+        let kept = words.len().min(SAMPLED_WORDS);
+        put_ascending(bytes, &words[..kept], self.is_cut || kept < words.len());
+    }
+
+    /// Reads what was written.
+    pub(crate) fn unpack(reader: &mut Reader<'_>) -> Sketch {
+        let mut sketch = Sketch::default();
+        let (len, is_cut) = reader.ascending(&mut sketch.words);
+        (sketch.len, sketch.is_cut) = (len as u8, is_cut);
+        sketch
     }
 
     fn words(&self) -> &[u16] {

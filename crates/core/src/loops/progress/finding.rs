@@ -1,14 +1,15 @@
 //! The words and steps of a proof.
 
 use super::judge::{Cause, Stuck};
+use super::tool_names::ToolNames;
 use super::{Kind, Step};
 use crate::limits::PROOF_STEPS;
 use crate::loops::{Detector, Finding, ProgressRule, Proof, ProofStep};
 
 /// Steps without anything new.
-pub(super) fn stuck(found: &Stuck, steps: &[&Step], tool_names: &[Box<str>], rule: &ProgressRule) -> Finding {
+pub(super) fn stuck(found: &Stuck, steps: &[&Step], tool_names: &ToolNames, rule: &ProgressRule) -> Finding {
     let evidence = &steps[steps.len().saturating_sub(found.steps)..];
-    let name = |step: &Step| step.tool_name.and_then(|at| tool_names.get(usize::from(at))).map(AsRef::as_ref);
+    let name = |step: &Step| step.tool_name.and_then(|at| tool_names.get(at));
     let (first, last) = (evidence.first().map_or(0, |step| step.number), evidence.last().map_or(0, |step| step.number));
     let times = found.count + 1;
     let last_step = evidence.last();
@@ -128,6 +129,6 @@ fn window(rule: &ProgressRule) -> String {
     format!("last {} steps", rule.common.window.requests)
 }
 
-fn short(hash: u64) -> String {
-    format!("{:08x}", hash >> 32)
+fn short(hash: u32) -> String {
+    format!("{hash:08x}")
 }

@@ -3,8 +3,8 @@
 use super::{Kind, Step};
 use crate::loops::ProgressRule;
 
-/// Steps back that a near step or a failure of the same kind may lie.
-const NEAR_STEPS: usize = 12;
+/// Steps back that a failure of the same kind may lie. A near step lies no farther back than words are kept.
+const FAILURE_STEPS: usize = 12;
 /// Steps back whose words count as said before.
 const TALK_STEPS: usize = 6;
 /// Share of new words up to which the reply to a call says nothing new, and up to which both sides of talk do: who
@@ -66,9 +66,10 @@ pub(super) fn kind_of(new: &Step, past: &[&Step], rule: &ProgressRule) -> Kind {
     if is_small_talk(new, past) {
         return Kind::SmallTalk;
     }
-    let recent = || past.iter().rev().take(NEAR_STEPS);
+    let recent = || past.iter().rev().take(FAILURE_STEPS);
     let is_near = |step: &&&Step| {
-        step.action.tool == new.action.tool
+        step.has_words
+            && step.action.tool == new.action.tool
             && !is_enumeration(new, step)
             && !is_other_item(new, step)
             && new.action.words.likeness(&step.action.words) >= rule.likeness
@@ -243,7 +244,7 @@ fn is_stale(new: &Step, past: &[&Step]) -> bool {
     if new.action.is_native || new.outcome.has_digit {
         return false;
     }
-    let row = past.iter().rev().take_while(|step| step.action.exact == new.action.exact);
+    let row = past.iter().rev().take_while(|step| step.action.exact == new.action.exact && step.has_words);
     let mut before = row.map(|step| &step.outcome.words).peekable();
     before.peek().is_some() && new.outcome.words.novelty(before) <= STALE_NOVELTY
 }

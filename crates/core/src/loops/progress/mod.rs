@@ -14,7 +14,9 @@
 
 mod finding;
 mod judge;
+mod log;
 mod state;
+mod tool_names;
 
 pub(crate) use self::state::State;
 
@@ -29,12 +31,14 @@ struct Step {
     /// When what came back was seen.
     at: Timestamp,
     /// Its conversation.
-    thread: u64,
+    thread: u32,
     action: Action,
     outcome: Outcome,
     kind: Kind,
     /// The place of the tool's name.
     tool_name: Option<u8>,
+    /// Its words are known; those of older steps are not kept.
+    has_words: bool,
 }
 
 impl Step {
@@ -66,6 +70,18 @@ enum Kind {
 }
 
 impl Kind {
+    /// In the order of their numbers.
+    const ALL: [Kind; 8] = [
+        Kind::New,
+        Kind::Waiting,
+        Kind::Exact,
+        Kind::Masked,
+        Kind::SameError,
+        Kind::Near,
+        Kind::Stale,
+        Kind::SmallTalk,
+    ];
+
     /// What a step of this kind adds to the account of steps that bring nothing new. A plain repetition adds little:
     /// it is counted as such, and going back to something once is no fault.
     fn weight(self) -> f64 {

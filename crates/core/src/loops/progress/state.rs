@@ -4,11 +4,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::finding::{asked_again, compacted, stuck};
 use super::judge::{judge, kind_of};
+use super::log::Log;
+use super::tool_names::ToolNames;
 use super::{Kind, Step};
-use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS, PROGRESS_TOOLS, TOOL_NAME_BYTES};
+use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS};
 use crate::loops::attempts::Outcome as Before;
 use crate::loops::bounded::push_bounded;
 use crate::loops::evidence::{Action, Outcome, TELLING_BYTES};
+use crate::loops::packed::narrow;
 use crate::loops::{Arrival, Departure, Finding, Mode, ProgressRule, ToolResult, Turn};
 use crate::time::Timestamp;
 
@@ -16,8 +19,6 @@ use crate::time::Timestamp;
 const PENDING: usize = 4;
 /// Calls of an answer that are known again by their ids.
 const CALL_IDS: usize = 4;
-/// Steps back that a wait may lie for the agent to be waiting.
-const WAITING_STEPS: usize = 4;
 /// A history of fewer items is not worth rewriting.
 const COMPACTED_ITEMS: u32 = 6;
 
@@ -26,46 +27,47 @@ const COMPACTED_ITEMS: u32 = 6;
 pub(crate) struct State {
     /// What was seen in shadow is no evidence for enforcement.
     mode: Mode,
-    /// Oldest first.
-    steps: Vec<Step>,
+    steps: Log,
     threads: Vec<Thread>,
     /// Oldest first.
     pending: Vec<Pending>,
-    tool_names: Vec<Box<str>>,
+    tool_names: ToolNames,
     /// The conversation asked last, and how often it was asked again after an answer.
-    asked: Option<u64>,
+    asked: Option<u32>,
     asked_again: u32,
     /// Items of the last request.
     items: u32,
     /// Rewritings of the history without new work in between.
     compactions: u32,
     /// The conversation that the last of them seemed to replace.
-    replaced: Option<u64>,
+    replaced: Option<u32>,
     has_new_work: bool,
 }
 
 /// A conversation.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
-    key: u64,
+    key: u32,
     /// Its last request.
     number: u32,
     /// The text of its last request, where that was one text.
-    text_bytes: usize,
-    text: u64,
+    text_bytes: u32,
+    text: u32,
+    /// Its last request told what the model had said: the next one will too, and needs no kept answer.
+    is_told: bool,
 }
 
 /// An answer that no request has carried back yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     number: u32,
-    thread: u64,
+    thread: u32,
     action: Action,
     tool_name: Option<u8>,
-    call_ids: [u64; CALL_IDS],
+    call_ids: [u32; CALL_IDS],
     /// The answer's text, to be found again at the end of a transcript.
-    text_bytes: usize,
-    text: u64,
+    text_bytes: u32,
+    text: u32,
 }
 
 impl State {
@@ -84,23 +86,27 @@ impl State {
         }
         let turn = arrival.turn;
         let answered = self.answered(turn);
-        let key = answered.filter(|_| turn.said.is_none()).map_or(turn.opening, |pending| pending.thread);
+        let key = answered.filter(|_| turn.said.is_none()).map_or(narrow(turn.opening), |pending| pending.thread);
+        if let Some(used) = answered {
+            // Older answers of the conversation have been carried back by now.
+            self.pending.retain(|pending| pending.thread != used.thread || pending.number >= used.number);
+        }
         let compaction = self.note_compaction(turn, key, rule);
         let known = self.threads.iter().position(|thread| thread.key == key);
         let thread = known.map(|at| self.threads.remove(at));
         let step = self.finish(arrival, thread, answered, key);
         self.note_thread(key, arrival);
         let Some(mut step) = step else { return compaction };
+        let kept = self.steps.steps(&self.tool_names);
         let found = {
-            let past = self.window(key, arrival.now, rule);
+            let past = window(&kept, key, arrival.now, rule);
             step.kind = kind_of(&step, &past, rule);
             let mut steps = past;
             steps.push(&step);
             judge(&steps, rule).map(|found| stuck(&found, &steps, &self.tool_names, rule))
         };
-        self.has_new_work |=
-            step.action.is_call() && !self.steps.iter().any(|old| old.action.exact == step.action.exact);
-        push_bounded(&mut self.steps, step, PROGRESS_STEPS);
+        self.has_new_work |= step.action.is_call() && !kept.iter().any(|old| old.action.exact == step.action.exact);
+        self.steps.push(&step, &self.tool_names);
         found.or(compaction)
     }
 
@@ -110,19 +116,17 @@ impl State {
         if !departure.is_answered {
             return;
         }
-        let Some(thread) = self.threads.iter().find(|thread| thread.number == departure.step).map(|thread| thread.key)
-        else {
-            return;
-        };
+        let asked = self.threads.iter().find(|thread| thread.number == departure.step && !thread.is_told);
+        let Some(thread) = asked.map(|thread| thread.key) else { return };
         let calls = reply.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
         let (action, tool) = Action::read(&reply.text, calls);
-        let tool_name = tool.and_then(|name| place(&mut self.tool_names, name));
+        let tool_name = tool.and_then(|name| self.tool_names.place(name));
         let mut call_ids = [0; CALL_IDS];
         for (slot, call) in call_ids.iter_mut().zip(&reply.tool_calls) {
             *slot = id_hash(&call.id);
         }
         let text = reply.text.trim_ascii();
-        let (text_bytes, text) = (text.len(), xxh3_64(text.as_bytes()));
+        let (text_bytes, text) = measured(text);
         let number = departure.step;
         self.pending.retain(|pending| pending.number != number);
         let pending = Pending { number, thread, action, tool_name, call_ids, text_bytes, text };
@@ -131,16 +135,15 @@ impl State {
 
     /// Whether one of the last steps was a wait.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.steps.iter().rev().take(WAITING_STEPS).any(Step::is_waiting)
+        self.steps.is_waiting()
     }
 
     /// Bytes kept beside the value itself.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<Step>()
+        self.steps.heap_bytes()
             + self.threads.capacity() * size_of::<Thread>()
             + self.pending.capacity() * size_of::<Pending>()
-            + self.tool_names.capacity() * size_of::<Box<str>>()
-            + self.tool_names.iter().map(|name| name.len()).sum::<usize>()
+            + self.tool_names.heap_bytes()
     }
 
     /// Steps, conversations and tool names that are kept.
@@ -152,12 +155,13 @@ impl State {
     /// The same conversation again. Where the earlier request was not answered that is a retry; where it was, the
     /// client wants another answer, which only means something when it never ends.
     fn ask_again(&mut self, arrival: &Arrival<'_>, before: Before, rule: &ProgressRule) -> Option<Finding> {
-        self.note_thread(arrival.turn.opening, arrival);
+        self.note_thread(narrow(arrival.turn.opening), arrival);
         if before != Before::Answered {
             return None;
         }
-        if self.asked != arrival.end {
-            (self.asked, self.asked_again) = (arrival.end, 0);
+        let end = arrival.end.map(narrow);
+        if self.asked != end {
+            (self.asked, self.asked_again) = (end, 0);
         }
         self.asked_again += 1;
         (self.asked_again >= rule.asked_again).then(|| asked_again(self.asked_again, arrival.step, rule))
@@ -177,7 +181,9 @@ impl State {
         }
         let carries =
             |pending: &Pending| self.thread(pending.thread).is_some_and(|thread| carries(turn, thread, pending));
-        newest_first.find(|pending| turn.is_continued || pending.thread == turn.opening || carries(pending)).copied()
+        newest_first
+            .find(|pending| turn.is_continued || pending.thread == narrow(turn.opening) || carries(pending))
+            .copied()
     }
 
     /// The step that this request finishes, if it finishes one.
@@ -186,14 +192,14 @@ impl State {
         arrival: &Arrival<'_>,
         thread: Option<Thread>,
         answered: Option<Pending>,
-        key: u64,
+        key: u32,
     ) -> Option<Step> {
         let turn = arrival.turn;
         let (action, tool_name, number, outcome);
         if let Some(said) = &turn.said {
             let calls = said.calls.iter().map(|call| (call.name.as_ref(), call.arguments.as_ref()));
             let (read, tool) = Action::read(&said.text, calls);
-            tool_name = tool.and_then(|name| place(&mut self.tool_names, name));
+            tool_name = tool.and_then(|name| self.tool_names.place(name));
             number = thread.map_or(arrival.step.saturating_sub(1), |thread| thread.number);
             (action, outcome) = (read, read_outcome(turn, &turn.user_text));
         } else {
@@ -209,24 +215,31 @@ impl State {
             (action, tool_name, number) = (pending.action, pending.tool_name, pending.number);
             outcome = read_outcome(turn, text);
         }
-        Some(Step { number, at: arrival.now, thread: key, action, outcome, kind: Kind::New, tool_name })
+        let kind = Kind::New;
+        Some(Step { number, at: arrival.now, thread: key, action, outcome, kind, tool_name, has_words: true })
     }
 
-    fn thread(&self, key: u64) -> Option<&Thread> {
+    fn thread(&self, key: u32) -> Option<&Thread> {
         self.threads.iter().find(|thread| thread.key == key)
     }
 
-    fn note_thread(&mut self, key: u64, arrival: &Arrival<'_>) {
+    fn note_thread(&mut self, key: u32, arrival: &Arrival<'_>) {
         let turn = arrival.turn;
         self.threads.retain(|thread| thread.key != key);
         let text = if turn.said.is_none() && turn.results.is_empty() { turn.user_text.as_ref() } else { "" };
-        let (text_bytes, text) = (text.len(), xxh3_64(text.as_bytes()));
-        push_bounded(&mut self.threads, Thread { key, number: arrival.step, text_bytes, text }, PROGRESS_THREADS);
+        let (text_bytes, text) = measured(text);
+        let is_told = turn.said.is_some();
+        if is_told && !self.pending.is_empty() {
+            self.pending.retain(|pending| pending.thread != key);
+            self.pending.shrink_to_fit();
+        }
+        let thread = Thread { key, number: arrival.step, text_bytes, text, is_told };
+        push_bounded(&mut self.threads, thread, PROGRESS_THREADS);
         self.items = u32::try_from(turn.items).unwrap_or(u32::MAX);
     }
 
     /// A conversation that begins anew and much shorter than the last request was: the history was rewritten.
-    fn note_compaction(&mut self, turn: &Turn<'_>, key: u64, rule: &ProgressRule) -> Option<Finding> {
+    fn note_compaction(&mut self, turn: &Turn<'_>, key: u32, rule: &ProgressRule) -> Option<Finding> {
         let items = u32::try_from(turn.items).unwrap_or(u32::MAX);
         let is_known = self.threads.iter().any(|thread| thread.key == key);
         if is_known && self.replaced == Some(key) {
@@ -242,36 +255,30 @@ impl State {
         let last = self.threads.last().map_or(0, |thread| thread.number);
         (self.compactions >= rule.compactions).then(|| compacted(self.compactions, last, rule))
     }
+}
 
-    /// The steps of one conversation that are looked at.
-    fn window(&self, key: u64, now: Timestamp, rule: &ProgressRule) -> Vec<&Step> {
-        let window = rule.common.window;
-        let most = if window.requests == 0 { PROGRESS_STEPS } else { window.requests as usize };
-        let is_recent = |step: &&Step| window.seconds == 0 || now.since_ms(step.at) <= u64::from(window.seconds) * 1000;
-        let mut steps: Vec<&Step> = self
-            .steps
-            .iter()
-            .rev()
-            .filter(|step| step.thread == key)
-            .take(most.saturating_sub(1))
-            .filter(is_recent)
-            .collect();
-        steps.reverse();
-        steps
-    }
+/// The steps of one conversation that are looked at.
+fn window<'s>(kept: &'s [Step], key: u32, now: Timestamp, rule: &ProgressRule) -> Vec<&'s Step> {
+    let window = rule.common.window;
+    let most = if window.requests == 0 { PROGRESS_STEPS } else { window.requests as usize };
+    let is_recent = |step: &&Step| window.seconds == 0 || now.since_ms(step.at) <= u64::from(window.seconds) * 1000;
+    let of_thread = kept.iter().rev().filter(|step| step.thread == key);
+    let mut steps: Vec<&Step> = of_thread.take(most.saturating_sub(1)).filter(is_recent).collect();
+    steps.reverse();
+    steps
 }
 
 /// What a text has gained. None where it does not continue the earlier one.
 fn gained<'t>(turn: &'t Turn<'_>, thread: &Thread) -> Option<&'t str> {
-    let (before, new) = turn.user_text.split_at_checked(thread.text_bytes)?;
-    let goes_on = thread.text_bytes > 0 && !new.is_empty() && xxh3_64(before.as_bytes()) == thread.text;
+    let (before, new) = turn.user_text.split_at_checked(thread.text_bytes as usize)?;
+    let goes_on = thread.text_bytes > 0 && !new.is_empty() && measured(before).1 == thread.text;
     goes_on.then(|| new.trim_ascii_start())
 }
 
 /// What stands behind the answer, where a text begins with it.
 fn behind<'t>(new: &'t str, answered: &Pending) -> Option<&'t str> {
-    let (said, rest) = new.split_at_checked(answered.text_bytes)?;
-    (!said.is_empty() && xxh3_64(said.as_bytes()) == answered.text).then_some(rest)
+    let (said, rest) = new.split_at_checked(answered.text_bytes as usize)?;
+    (!said.is_empty() && measured(said).1 == answered.text).then_some(rest)
 }
 
 /// Whether a text is an earlier one with its answer behind it: a transcript that grows.
@@ -299,18 +306,11 @@ fn read_outcome(turn: &Turn<'_>, user_text: &str) -> Outcome {
     outcome
 }
 
-/// The place of a tool's name, which is cut where it is long; None where there are too many.
-fn place(names: &mut Vec<Box<str>>, name: &str) -> Option<u8> {
-    let name = &name[..name.floor_char_boundary(TOOL_NAME_BYTES)];
-    let at = names.iter().position(|known| **known == *name).or_else(|| {
-        (names.len() < PROGRESS_TOOLS).then(|| {
-            push_bounded(names, name.into(), PROGRESS_TOOLS);
-            names.len() - 1
-        })
-    });
-    at.and_then(|at| u8::try_from(at).ok())
+/// How long a text is, and its hash.
+fn measured(text: &str) -> (u32, u32) {
+    (u32::try_from(text.len()).unwrap_or(u32::MAX), narrow(xxh3_64(text.as_bytes())))
 }
 
-fn id_hash(id: &str) -> u64 {
-    if id.is_empty() { 0 } else { xxh3_64(id.as_bytes()) }
+fn id_hash(id: &str) -> u32 {
+    if id.is_empty() { 0 } else { narrow(xxh3_64(id.as_bytes())) }
 }

@@ -5,7 +5,7 @@ mod script;
 use proptest::prelude::*;
 
 use self::script::{Run, Step};
-use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS, PROGRESS_TOOLS};
+use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS, PROGRESS_TOOL_BYTES, RUN_BYTES, TOOL_NAME_BYTES};
 use crate::loops::{Finding, ProgressRule};
 use crate::wire::Dialect;
 
@@ -257,8 +257,9 @@ fn the_record_of_a_long_run_is_small() {
     }
     let state = run.state();
     let bytes = size_of::<super::State>() + state.heap_bytes();
-    assert!(bytes <= 11 << 10, "{bytes}");
-    assert_eq!(state.counts(), (PROGRESS_STEPS, PROGRESS_THREADS, PROGRESS_TOOLS));
+    assert!(bytes <= 2 * RUN_BYTES, "{bytes}");
+    let names = PROGRESS_TOOL_BYTES / (TOOL_NAME_BYTES + 1);
+    assert_eq!(state.counts(), (PROGRESS_STEPS, PROGRESS_THREADS, names));
 }
 
 #[test]

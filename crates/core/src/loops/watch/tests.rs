@@ -1,4 +1,5 @@
 mod agents;
+mod memory;
 
 use super::*;
 use crate::loops::{Preset, Said, ToolResult, ToolUse, Window};
@@ -279,49 +280,4 @@ fn the_past_is_forgotten() {
     run.ask(A);
     run.watch.forget();
     assert!(run.ask(A).is_empty());
-}
-
-#[test]
-fn a_run_and_an_agent_take_little_memory() {
-    let mut run = Run::new(Preset::Strict);
-    run.rules.similar.needs_second_signal = true;
-    for number in 0..1000 {
-        let text: String = (0..300).map(|word| format!("word{} ", number * 300 + word)).collect();
-        run.send(&Turn { user_text: text.clone().into(), ..Turn::default() }, Some(number));
-        run.answer(&text, &[("read", "{}")], true);
-    }
-    let bytes = size_of::<PromptWatch>() + run.watch.prompts.heap_bytes() + run.watch.attempts.heap_bytes();
-    assert!(bytes <= 4096, "{bytes}");
-}
-
-#[test]
-fn a_run_takes_little_memory_from_its_first_step_to_its_last() {
-    let mut run = Run::new(Preset::Strict);
-    run.rules.similar.needs_second_signal = true;
-    let mut bytes = Vec::new();
-    for number in 0..1000_u64 {
-        // Conversations, tools and words that never come again, so that all lists fill up.
-        let letter = |n: u8| char::from(b'a' + n % 26);
-        let text: String = (0..200).map(|n: u8| format!("word{}{} ", letter(n), letter(n / 26))).collect();
-        let results = (0..20).map(|n| ToolResult { text: format!("{number} {n}").into(), ..ToolResult::default() });
-        let said = Said { text: text.clone().into(), ..Said::default() };
-        let turn = Turn { opening: number, user_text: text.clone().into(), said: Some(said), ..Turn::default() };
-        run.send(
-            &Turn { results: results.collect(), opening: number, said: turn.said.clone(), ..Turn::default() },
-            None,
-        );
-        run.send(&turn, Some(number));
-        run.answer(&text, &[(&format!("{number}{}", "tool".repeat(20)), "{}")], true);
-        bytes.push(run.watch.bytes());
-    }
-    assert!(bytes[0] < 2 << 10, "one step: {}", bytes[0]);
-    assert!(bytes[999] <= 16 << 10, "a thousand: {}", bytes[999]);
-    assert_eq!(bytes[200], bytes[999], "it is bounded");
-}
-
-#[test]
-fn unused_room_is_not_kept() {
-    let mut run = Run::new(Preset::Balanced);
-    run.ask(A);
-    assert!(run.watch.bytes() < 2 << 10, "{}", run.watch.bytes());
 }

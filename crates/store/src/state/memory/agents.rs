@@ -42,6 +42,11 @@ impl WatchedAgents {
         })
     }
 
+    /// An agent's name as it is kept here, so that others can share it.
+    pub(super) fn name(&self, agent: &AgentName) -> Option<AgentName> {
+        self.agents.with(agent_hash(agent), |agents| agents.get_key_value(agent).map(|(name, _)| name.clone()))
+    }
+
     /// Forgets an agent's past.
     pub(super) fn forget(&self, agent: &AgentName) {
         self.agents.with(agent_hash(agent), |agents| agents.get_mut(agent).map(|agent| agent.watch.forget()));

@@ -8,7 +8,7 @@ mod offers;
 mod run;
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
@@ -24,7 +24,8 @@ use run::Run;
 
 /// Runs, agents' calls in flight, and clues.
 pub struct MemoryState {
-    runs: Shards<HashMap<RunKey, Run>>,
+    /// Clues and offers share the names.
+    runs: Shards<HashMap<Arc<RunKey>, Box<Run>>>,
     /// Only agents with calls in flight, so their number is bounded by those.
     agents: Shards<HashMap<AgentName, u32>>,
     clues: Recent<Clue>,
@@ -37,7 +38,7 @@ pub struct MemoryState {
 
 #[derive(Clone, Debug)]
 enum Clue {
-    Run(RunKey),
+    Run(Arc<RunKey>),
     /// More than one run left it behind.
     Ambiguous,
 }
@@ -122,27 +123,32 @@ impl MemoryState {
 
     pub(super) fn resolve(&self, clues: &[u64]) -> Option<(usize, RunKey)> {
         clues.iter().enumerate().find_map(|(place, &clue)| match self.clues.get(clue) {
-            Some(Clue::Run(key)) => Some((place, key)),
+            Some(Clue::Run(key)) => Some((place, RunKey::clone(&key))),
             Some(Clue::Ambiguous) | None => None,
         })
     }
 
     pub(super) fn remember(&self, clues: &[u64], key: &RunKey) {
+        if clues.is_empty() {
+            return;
+        }
+        let name = self.name(key);
         for &clue in clues {
-            self.clues.insert(clue, Clue::Run(key.clone()));
+            self.clues.insert(clue, Clue::Run(name.clone()));
         }
     }
 
     pub(super) fn remember_unless_taken(&self, clue: u64, key: &RunKey) {
+        let name = self.name(key);
         self.clues.update(clue, |known| match known {
-            None => Clue::Run(key.clone()),
-            Some(Clue::Run(other)) if other == *key => Clue::Run(other),
+            None => Clue::Run(name),
+            Some(Clue::Run(other)) if *other == *key => Clue::Run(other),
             Some(Clue::Run(_) | Clue::Ambiguous) => Clue::Ambiguous,
         });
     }
 
     pub(super) fn offer(&self, clue: u64, key: &RunKey) {
-        self.offers.offer(clue, key);
+        self.offers.offer(clue, self.name(key));
     }
 
     pub(super) fn claim(&self, clue: u64) -> Option<RunKey> {
@@ -154,7 +160,7 @@ impl MemoryState {
     }
 
     pub(super) fn clues_of(&self, key: &RunKey, most: usize) -> Vec<u64> {
-        self.clues.keys_where(most, |clue| matches!(clue, Clue::Run(run) if run == key))
+        self.clues.keys_where(most, |clue| matches!(clue, Clue::Run(run) if **run == *key))
     }
 
     pub(super) fn mark(&self, key: &RunKey) -> Option<RunTotals> {
@@ -208,6 +214,7 @@ impl MemoryState {
 
     /// Works on a run, making it first where it is unknown. `None` if there is no room for it.
     fn with_run<R>(&self, key: &RunKey, work: impl FnOnce(&mut Run) -> R) -> Option<R> {
+        let name = self.name(key);
         self.runs.with(key.number(), |runs| {
             if let Some(run) = runs.get_mut(key) {
                 return Some(work(run));
@@ -215,7 +222,17 @@ impl MemoryState {
             if runs.len() >= self.room && !evict_idlest(runs) {
                 return None;
             }
-            Some(work(runs.entry(key.clone()).or_default()))
+            Some(work(runs.entry(name).or_default()))
+        })
+    }
+
+    /// The name of a run to be kept: the one that is kept already, or at least the agent's. Every request brings its
+    /// own copies, and a run would keep some of each.
+    fn name(&self, key: &RunKey) -> Arc<RunKey> {
+        let known = self.runs.with(key.number(), |runs| runs.get_key_value(key).map(|(name, _)| name.clone()));
+        known.unwrap_or_else(|| {
+            let agent = self.watched.name(&key.agent).unwrap_or_else(|| key.agent.clone());
+            Arc::new(RunKey { agent, id: key.id.clone() })
         })
     }
 
@@ -240,7 +257,7 @@ impl MemoryState {
             parent = if is_made {
                 self.with_run(&ancestor, visit).flatten()
             } else {
-                self.runs.with(ancestor.number(), |runs| runs.get_mut(&ancestor).and_then(&mut visit))
+                self.runs.with(ancestor.number(), |runs| runs.get_mut(&ancestor).and_then(|run| visit(run)))
             };
             seen.push(ancestor);
         }
@@ -249,7 +266,7 @@ impl MemoryState {
 
 /// Forgets the idlest eighth of a full shard, so that the search for them is paid once for many runs. False if every
 /// run has calls in flight.
-fn evict_idlest(runs: &mut HashMap<RunKey, Run>) -> bool {
+fn evict_idlest(runs: &mut HashMap<Arc<RunKey>, Box<Run>>) -> bool {
     let mut idle: Vec<Timestamp> = runs.values().filter(|run| run.is_idle()).map(|run| run.totals.last_at).collect();
     if idle.is_empty() {
         return false;

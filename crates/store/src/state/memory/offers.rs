@@ -3,13 +3,15 @@
 //! Several runs may offer the same clue: identical conversations that go on side by side. Each claim takes one of
 //! them, so that no two requests end up in one run because their conversations look alike.
 
+use std::sync::Arc;
+
 use sprag_core::limits::CLUE_OFFERS;
 
 use super::Recent;
 use crate::run_key::RunKey;
 
 /// The offers of a process.
-pub(super) struct Offers(Recent<Vec<RunKey>>);
+pub(super) struct Offers(Recent<Vec<Arc<RunKey>>>);
 
 impl Offers {
     /// Room for offers of this many clues.
@@ -17,14 +19,16 @@ impl Offers {
         Offers(Recent::new(clues))
     }
 
-    pub(super) fn offer(&self, clue: u64, key: &RunKey) {
+    pub(super) fn offer(&self, clue: u64, name: Arc<RunKey>) {
         self.0.update(clue, |known| {
             let mut runs = known.unwrap_or_default();
-            runs.retain(|run| run != key);
+            runs.retain(|run| *run != name);
             if runs.len() >= CLUE_OFFERS {
                 runs.remove(0);
             }
-            runs.push(key.clone());
+            // One is usual.
+            runs.reserve_exact(1);
+            runs.push(name);
             runs
         });
     }
@@ -39,16 +43,16 @@ impl Offers {
             claimed = runs.pop();
             runs
         });
-        claimed
+        claimed.map(|name| RunKey::clone(&name))
     }
 
     pub(super) fn withdraw(&self, clue: u64, key: &RunKey) {
-        if self.0.get(clue).is_none_or(|runs| !runs.contains(key)) {
+        if self.0.get(clue).is_none_or(|runs| !runs.iter().any(|run| **run == *key)) {
             return;
         }
         self.0.update(clue, |known| {
             let mut runs = known.unwrap_or_default();
-            runs.retain(|run| run != key);
+            runs.retain(|run| **run != *key);
             runs
         });
     }
@@ -71,12 +75,12 @@ mod tests {
     fn offers_of_one_clue_are_bounded() {
         let offers = Offers::new(320);
         for id in 0..=CLUE_OFFERS {
-            offers.offer(1, &key(id));
+            offers.offer(1, Arc::new(key(id)));
         }
         let claimed: Vec<RunKey> = std::iter::from_fn(|| offers.claim(1)).collect();
         assert_eq!(claimed, (1..=CLUE_OFFERS).rev().map(key).collect::<Vec<_>>(), "the oldest one left");
         for id in 0..CLUE_OFFERS {
-            offers.offer(1, &key(id));
+            offers.offer(1, Arc::new(key(id)));
         }
         assert_eq!(std::iter::from_fn(|| offers.claim(1)).count(), CLUE_OFFERS, "and at the bound none does");
     }

@@ -20,7 +20,7 @@ pub(super) struct Run {
     /// False for a run of which only a child has been seen.
     pub(super) is_opened: bool,
     /// What detection keeps of it.
-    pub(super) watch: Box<RunWatch>,
+    pub(super) watch: RunWatch,
 }
 
 impl Run {

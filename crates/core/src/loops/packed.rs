@@ -1,0 +1,249 @@
+//! Records as bytes: what is kept of a run lies packed, and is spread out only while it is looked at.
+//!
+//! A hundred thousand runs are kept at once. Small numbers take one byte, hashes as many as telling apart needs.
+//! Bytes that end too early read as zeros: they were written by this process, so there is nobody to report to.
+
+/// Room for a record comes in multiples of this. Records of all sizes that grow byte by byte would leave the allocator
+/// with holes that fit nobody.
+const GRAIN: usize = 16;
+
+/// The bytes of a record that changes at every step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept(Vec<u8>);
+
+impl Kept {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Bytes kept beside the value itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// Writes it anew.
+    pub(super) fn set(&mut self, bytes: &[u8]) {
+        self.shift(self.0.len(), bytes);
+    }
+
+    /// Takes bytes from the front, and adds others behind.
+    pub(super) fn shift(&mut self, gone: usize, new: &[u8]) {
+        let length = self.0.len() - gone + new.len();
+        let room = length.next_multiple_of(GRAIN);
+        if self.0.capacity() < length || self.0.capacity() > room + GRAIN {
+            let mut bytes = Vec::with_capacity(room);
+            bytes.extend_from_slice(&self.0[gone..]);
+            bytes.extend_from_slice(new);
+            self.0 = bytes;
+        } else {
+            self.0.drain(..gone);
+            self.0.extend_from_slice(new);
+        }
+    }
+}
+
+/// 32 bits of a hash. Records of one run are few: chance does not make two of them meet.
+pub(super) fn narrow(hash: u64) -> u32 {
+    (hash as u32).wrapping_add((hash >> 32) as u32)
+}
+
+/// Writes a number; small ones take one byte.
+pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Writes a number that may be negative.
+pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
+    put_number(bytes, (number << 1 ^ number >> 63) as u64);
+}
+
+/// Writes an ascending list of at most 127 numbers without repetitions, behind its length and a mark.
+///
+/// Numbers are told by their gaps, in Golomb-Rice code: as many bits as a usual gap needs, and above them how often that
+/// many were not enough.
+pub(super) fn put_ascending(bytes: &mut Vec<u8>, numbers: &[u16], mark: bool) {
+    debug_assert!(numbers.len() < 0x80);
+    bytes.push((numbers.len() as u8) << 1 | u8::from(mark));
+    let Some(last) = numbers.last() else { return };
+    let width = (u32::from(*last) / numbers.len() as u32).max(1).ilog2();
+    bytes.push(width as u8);
+    let (mut bits, mut filled, mut before) = (0_u64, 0, 0);
+    for number in numbers {
+        let gap = u64::from(number - before);
+        before = *number;
+        for _ in 0..gap >> width {
+            bits |= 1 << filled;
+            filled += 1;
+            flush(bytes, &mut bits, &mut filled);
+        }
+        bits |= (gap & ((1 << width) - 1)) << (filled + 1);
+        filled += 1 + width;
+        flush(bytes, &mut bits, &mut filled);
+    }
+    if filled > 0 {
+        bytes.push(bits as u8);
+    }
+}
+
+/// Writes the bits that fill whole bytes.
+fn flush(bytes: &mut Vec<u8>, bits: &mut u64, filled: &mut u32) {
+    while *filled >= 8 {
+        bytes.push(*bits as u8);
+        *bits >>= 8;
+        *filled -= 8;
+    }
+}
+
+/// Reads what was written, in the same order.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader(bytes)
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What has not been read.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    #[inline]
+    pub(super) fn two(&mut self) -> u16 {
+        u16::from_le_bytes(self.array())
+    }
+
+    #[inline]
+    pub(super) fn four(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    #[inline]
+    pub(super) fn number(&mut self) -> u64 {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte();
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 || shift > 63 {
+                return number;
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn signed(&mut self) -> i64 {
+        let number = self.number();
+        (number >> 1) as i64 ^ -((number & 1) as i64)
+    }
+
+    /// An ascending list, into a place that has room for it; how many there are, and their mark.
+    #[inline]
+    pub(super) fn ascending(&mut self, into: &mut [u16]) -> (usize, bool) {
+        let head = self.byte();
+        let count = usize::from(head >> 1).min(into.len());
+        if count == 0 {
+            return (0, head & 1 == 1);
+        }
+        let width = u32::from(self.byte()).min(15);
+        let (list, mut at) = (self.0, 0);
+        let (mut bits, mut filled, mut number) = (0_u64, 0, 0_u16);
+        for place in &mut into[..count] {
+            let mut gap = 0_u16;
+            loop {
+                while filled <= 48
+                    && let Some(byte) = list.get(at)
+                {
+                    bits |= u64::from(*byte) << filled;
+                    filled += 8;
+                    at += 1;
+                }
+                let ones = bits.trailing_ones().min(filled);
+                gap = gap.wrapping_add((ones as u16) << width);
+                bits >>= ones;
+                filled -= ones;
+                if filled > width || at == list.len() {
+                    break;
+                }
+            }
+            gap = gap.wrapping_add((bits >> 1) as u16 & ((1 << width) - 1));
+            let used = (width + 1).min(filled);
+            bits >>= used;
+            filled -= used;
+            number = number.wrapping_add(gap);
+            *place = number;
+        }
+        // What was read too far belongs to what follows.
+        self.0 = &list[at - (filled / 8) as usize..];
+        (count, head & 1 == 1)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let Some((first, rest)) = self.0.split_first_chunk() else {
+            self.0 = &[];
+            return [0; N];
+        };
+        self.0 = rest;
+        *first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(number in any::<u64>(), signed in any::<i64>(), small in 0..0x80_u64) {
+            let mut bytes = Vec::new();
+            put_number(&mut bytes, small);
+            prop_assert_eq!(bytes.len(), 1);
+            put_number(&mut bytes, number);
+            put_signed(&mut bytes, signed);
+            let mut reader = Reader::new(&bytes);
+            prop_assert_eq!((reader.number(), reader.number(), reader.signed()), (small, number, signed));
+            prop_assert!(reader.is_at_end());
+        }
+
+        #[test]
+        fn lists_come_back(numbers in prop::collection::btree_set(any::<u16>(), 0..=127), mark in any::<bool>()) {
+            let numbers: Vec<u16> = numbers.into_iter().collect();
+            let mut bytes = Vec::new();
+            put_ascending(&mut bytes, &numbers, mark);
+            put_ascending(&mut bytes, &[7, 300], !mark);
+            let mut into = [0; 127];
+            let mut reader = Reader::new(&bytes);
+            prop_assert_eq!(reader.ascending(&mut into), (numbers.len(), mark));
+            prop_assert_eq!(&into[..numbers.len()], &numbers[..]);
+            prop_assert_eq!((reader.ascending(&mut into), into[0], into[1]), ((2, !mark), 7, 300));
+            prop_assert!(reader.is_at_end());
+        }
+    }
+
+    #[test]
+    fn what_ends_too_early_reads_as_zeros() {
+        let mut reader = Reader::new(&[7]);
+        assert_eq!((reader.four(), reader.two(), reader.number(), reader.byte()), (0, 0, 0, 0));
+        let mut into = [9; 4];
+        assert_eq!(Reader::new(&[3 << 1]).ascending(&mut into), (3, false));
+        assert_eq!(into, [0, 0, 0, 9]);
+    }
+}
