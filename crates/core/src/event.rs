@@ -21,6 +21,9 @@ pub struct Event {
     pub kind: EventKind,
     /// Who called.
     pub agent: AgentName,
+    /// The virtual key that it came with, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The run; absent for requests outside any run, such as a list of models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunRecord>,
@@ -74,12 +77,27 @@ pub struct Event {
     /// What would have followed if the rules in shadow were in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Verdict>,
+    /// Why limits in shadow would have refused it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub would_block: Vec<WouldBlock>,
     /// What went wrong, in words that hold no content of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What was done, where the event is an act and no request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Box<Act>>,
+}
+
+/// A limit in shadow that had no room for a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WouldBlock {
+    /// The reason, as refusals call it.
+    pub reason: String,
+    /// Which limit: `max_steps`, `daily`, the name of a rate limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exceeded_limit: Option<String>,
+    /// What the caller would have been told.
+    pub message: String,
 }
 
 /// Something that was done about a run, an agent or everything.
@@ -125,6 +143,18 @@ pub enum ActKind {
     Deactivate,
     /// An agent's kill switch was set.
     SetKillSwitch,
+    /// An agent was made ahead of its first call, or its policy was changed.
+    SetPolicy,
+    /// What a budget has spent was corrected.
+    AdjustBudget,
+    /// A part of a budget was used up.
+    BudgetReached,
+    /// A virtual key was made.
+    CreateKey,
+    /// A virtual key was taken back.
+    RevokeKey,
+    /// A virtual key got a new secret.
+    RotateKey,
 }
 
 /// The place of an event in its run.
@@ -171,6 +201,8 @@ pub enum EventKind {
     RunKilled,
     /// Sprag set an agent inactive by itself.
     KillSwitch,
+    /// A part of a budget was used up, or all of it.
+    Budget,
 }
 
 impl EventKind {
@@ -199,8 +231,10 @@ pub enum Ending {
     Refused,
     /// Sprag cut the answer, or the wait for it, because of a kill.
     Killed,
-    /// Sprag cut the answer because it repeated itself.
+    /// Sprag cut the answer because it repeated itself, or because its budget was used up.
     CutOff,
+    /// Sprag itself ended before the call did: it is charged what was reserved for it.
+    Lost,
 }
 
 impl Event {
@@ -219,6 +253,7 @@ impl Event {
             at,
             kind,
             agent,
+            key: None,
             run,
             provider: String::new(),
             dialect: Dialect::Opaque,
@@ -237,6 +272,7 @@ impl Event {
             tools: Vec::new(),
             blocked: false,
             block_reason: None,
+            would_block: Vec::new(),
             error: None,
             act: Some(Box::new(act)),
             verdict: None,

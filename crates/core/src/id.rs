@@ -1,4 +1,7 @@
 //! Names that travel: runs, agents, requests.
+//!
+//! A run of a caller with a virtual key carries the key's id behind its own, `task-123#key-4k2m9x0a`: two keys that
+//! name the same run have two runs. The caller never sees that part.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,28 +26,64 @@ pub enum BadName {
     /// Empty, too long, or with characters outside the printable ones.
     #[error("a run id has 1 to {RUN_ID_CHARS} printable characters; this one {0}")]
     Run(&'static str),
+    /// The run of a virtual key, named by somebody else.
+    #[error("`{0}` ends like the run of a virtual key, and only a caller with that key names such a run")]
+    ForeignRun(String),
     /// Empty, too long, or with characters that do not belong into a path or a header.
     #[error("an agent name has 1 to {AGENT_NAME_BYTES} letters, digits, '.', '_', '-', ':' or '@'; this one {0}")]
     Agent(&'static str),
 }
 
 impl RunId {
-    /// Takes a run id as declared by a caller.
+    /// Takes a run id as it is on record: what a caller declared, and the id of the caller's virtual key.
     ///
     /// # Errors
-    /// Says what is wrong when it is empty, longer than 128 characters or not printable.
+    /// Says what is wrong when it is empty, longer than 128 characters without the key, or not printable.
     pub fn parse(text: &str) -> Result<RunId, BadName> {
-        if text.is_empty() {
+        let (own, _) = split_key(text);
+        if own.is_empty() {
             return Err(BadName::Run("is empty"));
         }
         let is_printable = |c: char| !c.is_control() && (c == ' ' || !c.is_whitespace());
-        if !text.chars().all(is_printable) {
+        if !own.chars().all(is_printable) {
             return Err(BadName::Run("has a character that is not printable"));
         }
-        if text.chars().count() > RUN_ID_CHARS {
+        if own.chars().count() > RUN_ID_CHARS {
             return Err(BadName::Run("is longer"));
         }
         Ok(RunId(text.into()))
+    }
+
+    /// Takes a run id as declared by a caller, who may have a virtual key of this id.
+    ///
+    /// # Errors
+    /// As [`RunId::parse`], and when it names a run of another key.
+    pub fn parse_declared(text: &str, key: Option<&str>) -> Result<RunId, BadName> {
+        let id = RunId::parse(text)?;
+        match (id.key(), key) {
+            (None, None) => Ok(id),
+            (None, Some(key)) => Ok(id.of_key(key)),
+            (Some(named), Some(key)) if named == key => Ok(id),
+            (Some(_), _) => Err(BadName::ForeignRun(text.to_owned())),
+        }
+    }
+
+    /// The run of this name that belongs to a virtual key.
+    #[must_use]
+    pub fn of_key(&self, key: &str) -> RunId {
+        RunId(format!("{}#{key}", self.for_caller()).into())
+    }
+
+    /// The virtual key that the run belongs to.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        split_key(&self.0).1
+    }
+
+    /// The id as its caller knows it.
+    #[must_use]
+    pub fn for_caller(&self) -> &str {
+        split_key(&self.0).0
     }
 
     /// The id as text.
@@ -80,6 +119,13 @@ impl AgentName {
     }
 }
 
+/// Whether a text can be the id of a virtual key: `key-` and eight lower-case letters or digits.
+#[must_use]
+pub fn is_key_id(text: &str) -> bool {
+    let is_letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    text.strip_prefix("key-").is_some_and(|rest| rest.len() == 8 && rest.bytes().all(is_letter))
+}
+
 impl Default for AgentName {
     /// The agent of requests that name none.
     fn default() -> AgentName {
@@ -99,6 +145,14 @@ impl fmt::Display for AgentName {
     }
 }
 
+/// A run id in two: as its caller knows it, and the key behind it.
+fn split_key(id: &str) -> (&str, Option<&str>) {
+    match id.rsplit_once('#') {
+        Some((own, key)) if is_key_id(key) => (own, Some(key)),
+        _ => (id, None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +165,26 @@ mod tests {
         for bad in ["", "a\nb", "a\u{0}", "tab\there"] {
             assert!(RunId::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_run_belongs_to_its_key() {
+        let key = "key-4k2m9x0a";
+        let run = RunId::parse_declared("task", Some(key)).unwrap();
+        assert_eq!((run.as_str(), run.for_caller(), run.key()), ("task#key-4k2m9x0a", "task", Some(key)));
+        assert_eq!(RunId::parse_declared("task#key-4k2m9x0a", Some(key)), Ok(run.clone()), "its own name in full");
+        for stranger in [None, Some("key-00000000")] {
+            assert!(matches!(RunId::parse_declared("task#key-4k2m9x0a", stranger), Err(BadName::ForeignRun(_))));
+        }
+        for other in ["task#key-4k2m9x0", "task#key-4K2M9X0A", "#key-4k2m9x0a b", "a#b"] {
+            assert_eq!(RunId::parse_declared(other, None).unwrap().for_caller(), other);
+        }
+        assert!(RunId::parse("#key-4k2m9x0a").is_err(), "nothing is left of it");
+        let longest = "x".repeat(RUN_ID_CHARS);
+        let long = RunId::parse_declared(&longest, Some(key)).unwrap();
+        assert_eq!(RunId::parse(long.as_str()), Ok(long.clone()), "it is read back from the record");
+        assert_eq!(RunId::parse_declared(long.as_str(), Some(key)), Ok(long));
+        assert!(RunId::parse_declared(&format!("{longest}x"), Some(key)).is_err());
     }
 
     #[test]

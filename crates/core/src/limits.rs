@@ -175,6 +175,58 @@ pub const REPLAY_COMPLAINTS: usize = 20;
 pub const SHADOW_EVENTS: u32 = 50_000;
 /// Clues kept in memory with kills that the disk has refused so far, all together.
 pub const UNWRITTEN_CLUES: usize = 1024 * 1024;
+/// Models whose first call under a budget is under way; calls to further ones do not wait for each other.
+pub const PILOTS: usize = 1024;
+/// Routes to other HTTP APIs.
+pub const ROUTES: usize = 256;
+/// Accounts of the ledger; the longest idle without calls under way leave first.
+pub const LEDGER_ACCOUNTS: usize = 1 << 17;
+/// Pairs of agent and model whose habits are remembered; the longest quiet leave first.
+pub const HABITS: usize = 16_384;
+/// Calls under way that are on record with the money set aside for them; further ones go on without.
+pub const OPEN_CALLS: usize = 1 << 16;
+/// Agents, and virtual keys, that one report of what was spent lists.
+pub const SPENDERS: u32 = 100_000;
+/// Corrections of what accounts have spent; those of the oldest windows leave first.
+pub const ADJUSTMENTS: usize = 10_000;
+/// Virtual keys, those that ended included; a further one is refused.
+pub const VIRTUAL_KEYS: usize = 100_000;
+/// Days that a virtual key is still listed after its end when room is needed.
+pub const ENDED_KEY_DAYS: u32 = 90;
+/// Longest time that the secret before a rotation still holds, in seconds.
+pub const KEY_GRACE_SECONDS: u32 = 30 * 24 * 60 * 60;
+/// Longest name of a virtual key.
+pub const KEY_NAME_CHARS: usize = 64;
+/// Windows of the hours in which an agent may call.
+pub const HOURS_WINDOWS: usize = 64;
+/// Patterns of one list of models.
+pub const MODEL_PATTERNS: usize = 256;
+/// Longest pattern of a model's name.
+pub const MODEL_PATTERN_BYTES: usize = 256;
+/// Stages of one budget.
+pub const BUDGET_STAGES: usize = 16;
+/// What can be set for one agent over the configuration, as JSON.
+pub const AGENT_OVERRIDE_BYTES: usize = 64 << 10;
+/// Rate limits of one list.
+pub const RATE_RULES: usize = 32;
+/// Limit keys of one rate limit.
+pub const RATE_LIMIT_KEYS: usize = 8;
+/// Longest name of a rate limit.
+pub const RATE_NAME_BYTES: usize = 64;
+/// Longest name of a header, parameter or claim that a rate limit is kept by.
+pub const LIMIT_KEY_BYTES: usize = 256;
+/// Most requests or tokens in a window that can be counted.
+pub const RATE_LIMIT_MOST: u64 = 4_000_000_000;
+/// Counters of rate limits in memory; the idle ones leave first, and then new values share one counter for each rule.
+pub const RATE_BUCKETS: usize = 1 << 16;
+/// Tokens of callers whose verification is remembered.
+pub const JWT_CACHE: usize = 4096;
+/// Longest token that is verified.
+pub const JWT_BYTES: usize = 16 << 10;
+/// Largest set of public keys, and most keys of it.
+pub const JWKS_BYTES: u64 = 1 << 20;
+/// Keys of one set.
+pub const JWKS_KEYS: usize = 64;
 /// Most bytes that detection keeps of a run that works, by default rules; of one that its caller did not name, three
 /// quarters.
 pub const RUN_BYTES: usize = 2048;

@@ -1,7 +1,7 @@
 //! Money as integers: nano-dollars for amounts, pico-dollars per token for rates.
 //!
 //! One dollar per million tokens is 1,000,000 pico-dollars per token, so list prices down to a millionth of a dollar
-//! per million tokens are exact. Rounding happens in one function, [`NanoUsd::from_pico`].
+//! per million tokens are exact. What was spent is rounded in one function, [`NanoUsd::from_pico`].
 
 use std::fmt;
 use std::iter::Sum;
@@ -23,10 +23,16 @@ impl NanoUsd {
     /// Nothing.
     pub const ZERO: NanoUsd = NanoUsd(0);
 
-    /// Rounds an amount in pico-dollars half up to nano-dollars. The only rounding of money there is.
+    /// Rounds an amount in pico-dollars half up to nano-dollars. The only rounding of money that was spent.
     #[must_use]
     pub fn from_pico(pico: u128) -> NanoUsd {
         NanoUsd(i64::try_from((pico + 500) / 1000).unwrap_or(i64::MAX))
+    }
+
+    /// Rounds an amount in pico-dollars up, for money that is set aside.
+    #[must_use]
+    pub fn covering_pico(pico: u128) -> NanoUsd {
+        NanoUsd(i64::try_from(pico.div_ceil(1000)).unwrap_or(i64::MAX))
     }
 
     /// The amount in dollars, for showing only.
@@ -162,6 +168,13 @@ mod tests {
         assert_eq!(NanoUsd::from_pico(1_499), NanoUsd(1));
         assert_eq!(NanoUsd::from_pico(1_500), NanoUsd(2));
         assert_eq!(NanoUsd::from_pico(u128::MAX / 2), NanoUsd(i64::MAX));
+    }
+
+    #[test]
+    fn covers_every_part_of_a_nano() {
+        assert_eq!(NanoUsd::covering_pico(1_000), NanoUsd(1));
+        assert_eq!(NanoUsd::covering_pico(1_001), NanoUsd(2));
+        assert_eq!(NanoUsd::covering_pico(u128::MAX), NanoUsd(i64::MAX));
     }
 
     #[test]

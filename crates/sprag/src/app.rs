@@ -2,14 +2,15 @@
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use arc_swap::ArcSwap;
 use sprag_core::event::Event;
-use sprag_core::id::RunId;
+use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, HISTORY_MARKS, RUN_TREE_DEPTH};
+use sprag_core::policy::Holder;
 use sprag_core::price::{Price, Prices};
 use sprag_core::wire::Mark;
 use sprag_store::catalog::Bounds;
@@ -21,10 +22,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
-use crate::gateway::{DetectionFailures, Throttle};
+use crate::gateway::{DetectionFailures, Pilots, Throttle};
 use crate::logging;
+use crate::policies::{PolicyBook, PolicyInForce};
 use crate::tokens::Tokens;
 use crate::upstream::Upstreams;
+use crate::windows::Windows;
 
 /// The parts of a running Sprag.
 pub struct App {
@@ -32,6 +35,8 @@ pub struct App {
     pub settings: ArcSwap<Settings>,
     /// Connections to the providers; rebuilt with the settings, kept where nothing changed.
     pub upstreams: ArcSwap<Upstreams>,
+    /// The policy of every agent; rebuilt with the settings and with what is set for an agent.
+    pub policies: ArcSwap<PolicyBook>,
     /// Prices with the configured ones in front; rebuilt with the settings.
     pub prices: ArcSwap<Prices>,
     /// The runs that are under way.
@@ -52,6 +57,13 @@ pub struct App {
     pub throttle: Throttle,
     /// What went wrong in loop detection.
     pub detection_failures: DetectionFailures,
+    /// First calls of their kind under a budget.
+    pub pilots: Pilots,
+    /// The civil day and month.
+    pub windows: Windows,
+    rebuilding: Mutex<()>,
+    /// Held by whoever corrects what an account has spent.
+    pub(crate) adjusting: Mutex<()>,
     /// The time.
     pub clock: Clock,
     /// New ids.
@@ -75,10 +87,16 @@ impl App {
         let state = State::memory();
         remember_killed(&state, &catalog)?;
         let prices = prices(&settings)?;
-        let upstreams = Upstreams::new(&settings.providers, &Upstreams::default());
+        let upstreams = Upstreams::new(settings.upstreams(), &Upstreams::default());
+        let policies = PolicyBook::new(&settings.policies, &catalog.snapshot());
         Ok(Arc::new(App {
             settings: ArcSwap::from_pointee(settings),
             upstreams: ArcSwap::from_pointee(upstreams),
+            policies: ArcSwap::from_pointee(policies),
+            pilots: Pilots::default(),
+            windows: Windows::default(),
+            rebuilding: Mutex::new(()),
+            adjusting: Mutex::new(()),
             prices: ArcSwap::from_pointee(prices),
             state,
             catalog,
@@ -100,11 +118,39 @@ impl App {
     /// When a configured price makes no sense; then nothing changes.
     pub fn replace_settings(&self, settings: Settings) -> Result<()> {
         let prices = prices(&settings)?;
-        let upstreams = Upstreams::new(&settings.providers, &self.upstreams.load());
+        let upstreams = Upstreams::new(settings.upstreams(), &self.upstreams.load());
         self.prices.store(Arc::new(prices));
         self.upstreams.store(Arc::new(upstreams));
         self.settings.store(Arc::new(settings));
+        self.rebuild_policies();
         Ok(())
+    }
+
+    /// Changes what is set for an agent, and puts its policy together again before anybody goes on.
+    pub(crate) fn change_policy<T>(&self, agent: &AgentName, change: impl FnOnce() -> T) -> T {
+        // One at a time, so that no change is made to something older, and the last book has seen the last change.
+        let _alone = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = change();
+        let snapshot = self.catalog.snapshot();
+        let standing = snapshot.agent(agent).map(|standing| &**standing);
+        let book = self.policies.load().with(agent, &self.settings.load().policies, standing);
+        self.policies.store(Arc::new(book));
+        // A limit that comes back has not seen what was spent while it was away.
+        self.state.forget_accounts(|id| matches!(&id.holder, Holder::Agent(of) | Holder::Run(of, _) if of == agent));
+        changed
+    }
+
+    /// Puts all policies together again after a new configuration.
+    fn rebuild_policies(&self) {
+        let _alone = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let book = PolicyBook::new(&self.settings.load().policies, &self.catalog.snapshot());
+        self.policies.store(Arc::new(book));
+        self.state.forget_accounts(|_| true);
+    }
+
+    /// The policy of an agent.
+    pub(crate) fn policy(&self, agent: &AgentName) -> Arc<PolicyInForce> {
+        self.policies.load().of(agent).clone()
     }
 
     /// The price of a call: by the model that answered, or by the one that was asked for.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rand::Rng;
 use sprag_core::id::RunId;
 use sprag_core::time::Timestamp;
 
@@ -52,6 +53,20 @@ impl Ids {
         self.make("kill_", now)
     }
 
+    /// A new id for a virtual key: `key-` and eight lower-case letters or digits.
+    #[must_use]
+    pub fn key(&self) -> String {
+        const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        match self {
+            Ids::Counted(next) => format!("key-{:08}", next.fetch_add(1, Ordering::Relaxed)),
+            Ids::Random => {
+                let mut dice = rand::rng();
+                let letters = (0..8).map(|_| char::from(ALPHABET[dice.random_range(0..ALPHABET.len())]));
+                format!("key-{}", letters.collect::<String>())
+            }
+        }
+    }
+
     /// A new id for a run that nobody named.
     #[must_use]
     pub fn run(&self, now: Timestamp) -> RunId {
@@ -90,5 +105,6 @@ mod tests {
         assert!(early < late, "{early} {late}");
         assert_ne!(Ids::Random.request(Timestamp(5)), Ids::Random.request(Timestamp(5)));
         assert_eq!(early.len(), 30);
+        assert!(sprag_core::id::is_key_id(&Ids::Random.key()));
     }
 }

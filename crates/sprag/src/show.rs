@@ -2,7 +2,7 @@
 //!
 //! For showing only. What programs read is exact and made elsewhere.
 
-use sprag_core::event::{ActKind, Ending};
+use sprag_core::event::{Act, ActKind, Ending, WouldBlock};
 use sprag_core::loops::{Action, Verdict};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
@@ -102,6 +102,7 @@ pub fn ending(ending: Ending) -> &'static str {
         Ending::Refused => "refused",
         Ending::Killed => "killed",
         Ending::CutOff => "cut off",
+        Ending::Lost => "lost",
     }
 }
 
@@ -116,7 +117,39 @@ pub fn act(what: ActKind) -> &'static str {
         ActKind::Lift => "kill lifted",
         ActKind::Activate => "activated",
         ActKind::Deactivate => "deactivated",
+        ActKind::SetPolicy => "policy set",
+        ActKind::AdjustBudget => "budget adjusted",
+        ActKind::BudgetReached => "budget reached",
+        ActKind::CreateKey => "key created",
+        ActKind::RevokeKey => "key revoked",
+        ActKind::RotateKey => "key rotated",
         ActKind::SetKillSwitch => "kill switch set",
+    }
+}
+
+/// What was done, to what, by whom and why: `killed run:bot/task by anna: too much`.
+#[must_use]
+pub fn act_told(act: &Act) -> String {
+    let Act { what, by, target, reason, detail, .. } = act;
+    let amount = |name: &str| detail.as_ref()?.get(name)?.as_i64().map(NanoUsd);
+    let told = match (what, amount("amount_nano_usd").zip(amount("after_nano_usd"))) {
+        // It names its account and its limit itself, and nobody did it.
+        (ActKind::BudgetReached, _) => return format!("{}: {target}: {reason}", self::act(*what)),
+        (ActKind::AdjustBudget, Some((amount, after))) => {
+            let sign = if amount > NanoUsd::ZERO { "+" } else { "" };
+            format!("{}: {target} {sign}{} to {} by {by}", self::act(*what), usd(amount), usd(after))
+        }
+        _ => format!("{} {target} by {by}", self::act(*what)),
+    };
+    if reason.is_empty() { told } else { format!("{told}: {reason}") }
+}
+
+/// What a limit in shadow would have done to a call: `would block (budget_exceeded: daily)`.
+#[must_use]
+pub fn would_block(would: &WouldBlock) -> String {
+    match &would.exceeded_limit {
+        Some(limit) => format!("would block ({}: {limit})", would.reason),
+        None => format!("would block ({})", would.reason),
     }
 }
 

@@ -25,6 +25,8 @@ const INLINED_BYTES: usize = 64;
 pub struct PromptSample {
     text: Box<[u8]>,
     total_bytes: usize,
+    /// Pictures and files that are inlined.
+    inlined: u32,
 }
 
 impl PromptSample {
@@ -38,14 +40,28 @@ impl PromptSample {
             text.extend_from_slice(&part[..part.len().min(room)]);
             total_bytes += part.len();
         };
-        let mut rest = body;
+        let (mut rest, mut number) = (body, 0);
         while let Some(start) = marker_end(rest) {
             let (text, inlined) = rest.split_at(start);
             keep(text);
-            rest = &inlined[inlined_bytes(inlined)..];
+            let bytes = inlined_bytes(inlined);
+            number += u32::from(bytes > 0);
+            rest = &inlined[bytes..];
         }
         keep(rest);
-        PromptSample { text: text.into(), total_bytes }
+        PromptSample { text: text.into(), total_bytes, inlined: number }
+    }
+
+    /// Bytes of the prompt, without what is inlined.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.total_bytes as u64
+    }
+
+    /// Pictures and files that are inlined.
+    #[must_use]
+    pub fn inlined(&self) -> u32 {
+        self.inlined
     }
 }
 

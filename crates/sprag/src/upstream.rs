@@ -57,15 +57,14 @@ pub enum NoAnswer {
 impl Upstreams {
     /// Connections for a set of providers; those of unchanged providers are kept from `old`.
     #[must_use]
-    pub fn new(providers: &BTreeMap<Arc<str>, Arc<Provider>>, old: &Upstreams) -> Upstreams {
+    pub fn new<'a>(providers: impl Iterator<Item = &'a Arc<Provider>>, old: &Upstreams) -> Upstreams {
         let keep = |provider: &Arc<Provider>| {
             let known = old.by_provider.get(&provider.name)?;
             (*known.provider == **provider).then(|| known.clone())
         };
         let make =
             |provider: &Arc<Provider>| Arc::new(Upstream { provider: provider.clone(), client: OnceLock::new() });
-        let pairs =
-            providers.iter().map(|(name, provider)| (name.clone(), keep(provider).unwrap_or_else(|| make(provider))));
+        let pairs = providers.map(|provider| (provider.name.clone(), keep(provider).unwrap_or_else(|| make(provider))));
         Upstreams { by_provider: pairs.collect() }
     }
 

@@ -20,6 +20,11 @@ impl RunKey {
     }
 }
 
+/// A number of an agent with a model, or of a model whoever asks it; not unique.
+pub(crate) fn model_hash(agent: Option<&AgentName>, model: &str) -> u64 {
+    xxh3_64_with_seed(model.as_bytes(), agent.map_or(0, agent_hash))
+}
+
 /// A hash that picks an agent's shard; not unique.
 pub(crate) fn agent_hash(agent: &AgentName) -> u64 {
     xxh3_64(agent.as_str().as_bytes())

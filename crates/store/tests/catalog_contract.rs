@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{key, key_of};
 use serde_json::json;
 use sprag_core::id::AgentName;
-use sprag_core::limits::{AGENT_STANDINGS, KILL_CLUES, KILLED_RUNS, RUN_MARKS, WIDE_KILLS};
+use sprag_core::limits::{ADJUSTMENTS, AGENT_STANDINGS, KILL_CLUES, KILLED_RUNS, RUN_MARKS, WIDE_KILLS};
+use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AgentStanding, DeactivatedBy, Kill, KillKind, KillSwitchChange};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::{Bounds, Mark};
@@ -58,7 +59,7 @@ fn everything_is_there_after_a_restart() {
     };
     let standing = catalog.set_agent(&agent, deactivate).unwrap();
     catalog.kill(kill("run:tester/r", 7), &[]).unwrap();
-    let mark = Mark { steps: 31, at: Timestamp(8) };
+    let mark = Mark { steps: 31, cost: NanoUsd(7), at: Timestamp(8) };
     assert_eq!(catalog.resume(&key("r"), mark).unwrap().unwrap().at, Timestamp(7));
     drop(catalog);
 
@@ -130,10 +131,10 @@ fn every_change_is_told_and_nothing_else() {
     assert_eq!((told.load(Ordering::SeqCst), catalog.snapshot().generation), (1, 1));
     catalog.kill(kill("run:bot/r", 2), &[]).unwrap();
     catalog.add_clues(&key_of("bot", "r"), &[8]).unwrap();
-    assert!(catalog.resume(&key("other"), Mark { steps: 1, at: Timestamp(1) }).unwrap().is_none());
+    assert!(catalog.resume(&key("other"), Mark { steps: 1, cost: NanoUsd(7), at: Timestamp(1) }).unwrap().is_none());
     assert_eq!(told.load(Ordering::SeqCst), 1, "nothing changed");
     catalog.set_agent(&AgentName::default(), AgentStanding::clone).unwrap();
-    catalog.resume(&key_of("bot", "r"), Mark { steps: 1, at: Timestamp(1) }).unwrap();
+    catalog.resume(&key_of("bot", "r"), Mark { steps: 1, cost: NanoUsd(7), at: Timestamp(1) }).unwrap();
     assert_eq!(told.load(Ordering::SeqCst), 3);
     assert_eq!(before.kills.iter().count(), 0, "an old snapshot stays as it was");
 }
@@ -156,7 +157,7 @@ fn clues_come_back_the_latest_kills_first() {
     catalog.kill(Kill { kind: KillKind::Pause, ..kill("run:bot/c", 3) }, &[5]).unwrap();
     catalog.kill(kill("run:bot/c", 4), &[]).unwrap();
     assert_eq!(catalog.clues(1).unwrap(), [(key_of("bot", "c"), vec![5])], "a kill keeps the clues of its pause");
-    catalog.resume(&a, Mark { steps: 0, at: Timestamp(0) }).unwrap();
+    catalog.resume(&a, Mark { steps: 0, cost: NanoUsd(7), at: Timestamp(0) }).unwrap();
     catalog.lift("kill_run:bot/b_2").unwrap();
     assert_eq!(catalog.clues(10).unwrap().len(), 1);
 }
@@ -205,7 +206,7 @@ fn marks_and_agents_are_bounded() {
     let catalog = open_with(dir.path(), Bounds { marks: 2, agents: 2, ..Bounds::default() }, 0);
     for n in 1..=3_i64 {
         catalog.kill(kill(&format!("run:tester/{n}"), n), &[]).unwrap();
-        catalog.resume(&key(&n.to_string()), Mark { steps: 1, at: Timestamp(n) }).unwrap();
+        catalog.resume(&key(&n.to_string()), Mark { steps: 1, cost: NanoUsd(7), at: Timestamp(n) }).unwrap();
     }
     let marked = |catalog: &Catalog| [1, 2, 3].map(|n| catalog.snapshot().mark(&key(&n.to_string())).is_some());
     assert_eq!(marked(&catalog), [false, true, true]);
@@ -217,8 +218,8 @@ fn marks_and_agents_are_bounded() {
     assert_eq!(marked(&open(dir.path())), [false, true, true]);
     let bounds = Bounds::default();
     assert_eq!(
-        (bounds.killed_runs, bounds.wide_kills, bounds.marks, bounds.agents),
-        (KILLED_RUNS, WIDE_KILLS, RUN_MARKS, AGENT_STANDINGS)
+        (bounds.killed_runs, bounds.wide_kills, bounds.marks, bounds.agents, bounds.adjustments),
+        (KILLED_RUNS, WIDE_KILLS, RUN_MARKS, AGENT_STANDINGS, ADJUSTMENTS)
     );
 }
 

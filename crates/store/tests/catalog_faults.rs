@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use common::key_of;
 use sprag_core::id::AgentName;
+use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AgentStanding, DeactivatedBy, Kill, KillKind};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::{Bounds, Mark};
@@ -118,7 +119,7 @@ fn what_the_disk_refused_is_written_with_the_next_kill_unless_taken_back() {
     }
     assert!(catalog.kill(kill("key:k", 5, Some(9)), &[]).is_err());
     refuse(dir.path(), false);
-    catalog.resume(&key_of("bot", "b"), Mark { steps: 1, at: Timestamp(6) }).unwrap().unwrap();
+    catalog.resume(&key_of("bot", "b"), Mark { steps: 1, cost: NanoUsd(7), at: Timestamp(6) }).unwrap().unwrap();
     catalog.lift("kill_run:bot/c_4").unwrap().unwrap();
     catalog.kill(kill("run:bot/d", 9, None), &[]).unwrap();
     let expected = [final_("agent:bot", 1), final_("run:bot/a", 2), final_("run:bot/d", 9)];

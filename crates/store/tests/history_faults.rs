@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{all_events, key, patient, request, step};
+use common::{all_events, key, opening, patient, request, step};
 use rusqlite::Connection;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
@@ -91,6 +91,35 @@ fn a_full_disk_stops_recording_until_there_is_room() {
     let run = history.run(&key("r")).unwrap().unwrap();
     assert_eq!((run.steps as i64, run.cost), (steps, NanoUsd(steps * 1000)));
     assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, run.cost);
+    drop(history);
+}
+
+#[test]
+fn calls_that_begin_on_a_full_disk_go_on_without_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(dir.path()) else { return };
+    let history = open_on(&disk, patient());
+    let call = step("before", "r", 1);
+    assert!(history.opened(&opening(&call, 5000)));
+    history.flush().unwrap();
+    let ballast = disk.fill();
+    let mut opened = 0;
+    while history.opened(&opening(&step(&format!("{opened}"), "r", 1), 5000)) {
+        opened += 1;
+        assert!(opened < 1000, "the disk never fills");
+    }
+    assert!(history.status().spool.problem.is_some_and(|problem| problem.contains("No space left")));
+    // Every end is held, also of the one whose beginning is in the database already.
+    assert_eq!(history.record(&call), Recorded::Held);
+    for n in 0..=opened {
+        assert_eq!(history.record(&step(&format!("{n}"), "r", 1)), Recorded::Held);
+    }
+    fs::remove_file(ballast).unwrap();
+    history.flush().unwrap();
+    drop(history);
+    let history = open_on(&disk, patient());
+    let run = history.run(&key("r")).unwrap().unwrap();
+    assert_eq!((history.lost_calls(), run.cost), (0, NanoUsd((opened + 2) * 1000)));
     drop(history);
 }
 

@@ -5,8 +5,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{patient, step};
+use common::{opening, patient, step};
 use sprag_core::event::Event;
+use sprag_core::limits::OPEN_CALLS;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{History, HistorySettings};
 
@@ -39,6 +40,43 @@ fn one_thread() {
     println!("ingest: {rate:.0} events/s, {} bytes an event in the spool", bytes / u64::from(EVENTS));
     let database = std::fs::metadata(dir.path().join("sprag.db")).unwrap().len();
     println!("database: {} bytes an event", database / u64::from(EVENTS));
+}
+
+#[test]
+#[ignore = "measures"]
+fn calls_that_money_is_set_aside_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = common::open(dir.path(), HistorySettings { segment_bytes: 1 << 40, ..patient() });
+    let calls: Vec<_> = (0..EVENTS).map(|n| (opening(&event(n), 1_000_000), event(n))).collect();
+    let mut times: Vec<Duration> = Vec::with_capacity(calls.len());
+    for (call, event) in &calls {
+        let start = Instant::now();
+        history.opened(call);
+        history.record(event);
+        times.push(start.elapsed());
+    }
+    report("opened and record, one thread", &mut times);
+    let bytes = history.status().spool.bytes;
+    let start = Instant::now();
+    history.flush().unwrap();
+    let rate = f64::from(EVENTS) / start.elapsed().as_secs_f64();
+    println!("ingest: {rate:.0} calls/s, {} bytes a call in the spool", bytes / u64::from(EVENTS));
+}
+
+/// What the next start does after a crash with as many calls under way as there may be.
+#[test]
+#[ignore = "measures"]
+fn charging_a_full_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = common::open(dir.path(), patient());
+    for n in 0..OPEN_CALLS as u32 {
+        assert!(history.opened(&opening(&event(n), 1_000_000)));
+    }
+    history.flush().unwrap();
+    drop(history);
+    let start = Instant::now();
+    let history = common::open(dir.path(), patient());
+    println!("open with {} calls to charge: {:?}", history.lost_calls(), start.elapsed());
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub struct AgentStanding {
     /// What was set for its kill switch.
     #[serde(default)]
     pub kill_switch: KillSwitchChange,
+    /// What was set of its policy, in the form of `[agents.NAME]` in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Value>,
 }
 
 /// What set an agent inactive.
@@ -72,6 +75,7 @@ impl Default for AgentStanding {
             reason: None,
             proof: None,
             kill_switch: KillSwitchChange::default(),
+            policy: None,
         }
     }
 }
@@ -80,7 +84,12 @@ impl AgentStanding {
     /// The same, active since `now`.
     #[must_use]
     pub fn activated(&self, now: Timestamp) -> AgentStanding {
-        AgentStanding { at: Some(now), kill_switch: self.kill_switch, ..AgentStanding::default() }
+        AgentStanding {
+            at: Some(now),
+            kill_switch: self.kill_switch,
+            policy: self.policy.clone(),
+            ..AgentStanding::default()
+        }
     }
 
     /// The same, inactive since `now`.
@@ -99,6 +108,7 @@ impl AgentStanding {
             reason: Some(reason),
             proof,
             kill_switch: self.kill_switch,
+            policy: self.policy.clone(),
         }
     }
 }
@@ -155,16 +165,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn activating_clears_why_it_was_inactive_and_keeps_the_switch() {
+    fn activating_clears_why_it_was_inactive_and_keeps_what_was_set() {
         let kill_switch = KillSwitchChange { enabled: Some(true), ..KillSwitchChange::default() };
-        let before = AgentStanding { kill_switch, ..AgentStanding::default() };
+        let policy = Some(serde_json::json!({"budget": {"daily_limit": "1.00"}}));
+        let before = AgentStanding { kill_switch, policy: policy.clone(), ..AgentStanding::default() };
         let off = before.deactivated(DeactivatedBy::KillSwitch, "r".into(), Some(Value::Null), Timestamp(1));
         assert_eq!(
-            (off.active, off.deactivated_by, off.kill_switch),
-            (false, Some(DeactivatedBy::KillSwitch), kill_switch)
+            (off.active, off.deactivated_by, off.kill_switch, &off.policy),
+            (false, Some(DeactivatedBy::KillSwitch), kill_switch, &policy)
         );
         let on = off.activated(Timestamp(2));
-        assert_eq!(on, AgentStanding { at: Some(Timestamp(2)), kill_switch, ..AgentStanding::default() });
+        assert_eq!(on, AgentStanding { at: Some(Timestamp(2)), kill_switch, policy, ..AgentStanding::default() });
     }
 
     #[test]

@@ -3,38 +3,66 @@
 use super::agent::{AgentStanding, DeactivatedBy};
 use super::kill::{Kill, KillKind};
 use super::loops::{self, Advice};
-use super::run_limits::{RunLimits, RunProgress};
+use super::policy_of_agent::Policy;
+use super::run_limits::RunProgress;
 use super::scope::KillScope;
 use super::stop::Stop;
-use crate::loops::Decision;
+use crate::loops::{Decision, Mode};
+use crate::time::Timestamp;
 use crate::wire::{Reason, Refusal};
 
 /// What the judge looks at, in the order in which it looks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
+    /// When.
+    pub now: Timestamp,
     /// The kill that concerns the call.
     pub kill: Option<&'a Kill>,
     /// Where the agent stands; absent for one of which nothing is remembered.
     pub standing: Option<&'a AgentStanding>,
-    /// Requests of the agent that are under way, this one included.
-    pub agent_in_flight: u32,
-    /// The most that may be.
-    pub max_agent_in_flight: u32,
-    /// The run of the call and those above it, nearest first.
-    pub runs: &'a [RunProgress],
-    /// What they may come to.
-    pub run_limits: RunLimits,
+    /// What the agent may do.
+    pub policy: &'a Policy,
+    /// A model is asked, whether or not the request says which.
+    pub is_llm: bool,
     /// The model asked for.
     pub model: Option<&'a str>,
     /// The model has a price.
     pub is_priced: bool,
     /// Calls without a price are refused.
     pub blocks_unpriced: bool,
+    /// Requests of the agent that are under way, this one included.
+    pub agent_in_flight: u32,
+    /// The most that may be.
+    pub max_agent_in_flight: u32,
+    /// The run of the call and those above it, nearest first.
+    pub runs: &'a [RunProgress],
+}
+
+/// What a check found whose rules are some in force and some in shadow. Only those in force change anything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weighed {
+    /// The first rule in force that stops the call.
+    pub stop: Option<Stop>,
+    /// What rules in shadow would have told the caller.
+    pub would_stop: Vec<Refusal>,
+    /// The call waits this long.
+    pub delay_ms: Option<u64>,
+    /// The caller is told this with the answer.
+    pub warning: Option<String>,
 }
 
 /// Proof that a call was judged and may be forwarded. Only [`judge`] makes one.
 #[derive(Debug)]
 pub struct Permit(Advice);
+
+/// What came of a judgement.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The permit, or the refusal with its numbers and what follows from it.
+    pub verdict: Result<Permit, Stop>,
+    /// What rules in shadow would have told the caller, in the order of judgement.
+    pub would_stop: Vec<Refusal>,
+}
 
 impl Permit {
     /// What is to be done with the call on its way.
@@ -44,18 +72,61 @@ impl Permit {
     }
 }
 
-/// Judges a call. `loops` lets detection look at it, when nothing has stopped it before.
-///
-/// # Errors
-/// The refusal, with its numbers, and what follows from it.
-pub fn judge(facts: &Facts<'_>, loops: impl FnOnce() -> Decision) -> Result<Permit, Stop> {
+/// Judges a call. What counts, looks or sets money aside is asked only when nothing has stopped the call before: `rates`
+/// counts it, `loops` lets detection look at it, `budgets` sets money aside for it.
+pub fn judge(
+    facts: &Facts<'_>,
+    rates: impl FnOnce() -> Weighed,
+    loops: impl FnOnce() -> Decision,
+    budgets: impl FnOnce() -> Weighed,
+) -> Judgement {
+    let mut would_stop = Vec::new();
+    let verdict = decide(facts, rates, loops, budgets, &mut would_stop).map(Permit);
+    Judgement { verdict, would_stop }
+}
+
+fn decide(
+    facts: &Facts<'_>,
+    rates: impl FnOnce() -> Weighed,
+    loops: impl FnOnce() -> Decision,
+    budgets: impl FnOnce() -> Weighed,
+    would_stop: &mut Vec<Refusal>,
+) -> Result<Advice, Stop> {
+    let policy = facts.policy;
     check_kill(facts)?;
     check_active(facts)?;
+    by_mode(policy.hours.mode, would_stop, || Ok(policy.hours.check(facts.now)?))?;
+    by_mode(policy.models.mode, would_stop, || Ok(policy.models.check(facts.model, facts.is_llm)?))?;
     check_price(facts)?;
     check_concurrency(facts)?;
-    facts.run_limits.check(facts.runs)?;
-    let advice = loops::check(&loops(), facts.runs.first().map(|run| &run.run))?;
-    Ok(Permit(advice))
+    let rated = weigh(rates(), would_stop)?;
+    by_mode(policy.run_limits.mode, would_stop, || policy.run_limits.check(facts.runs))?;
+    let mut advice = loops::check(&loops(), facts.runs.first().map(|run| &run.run))?;
+    let paid = weigh(budgets(), would_stop)?;
+    advice.delay_ms = [advice.delay_ms, rated.delay_ms, paid.delay_ms].into_iter().flatten().max();
+    advice.warning = paid.warning.or(rated.warning);
+    Ok(advice)
+}
+
+/// A check whose rule is in force, in shadow or off.
+fn by_mode(mode: Mode, would_stop: &mut Vec<Refusal>, check: impl FnOnce() -> Result<(), Stop>) -> Result<(), Stop> {
+    match mode {
+        Mode::Off => Ok(()),
+        Mode::Enforce => check(),
+        Mode::Shadow => {
+            would_stop.extend(check().err().map(|stop| stop.refusal));
+            Ok(())
+        }
+    }
+}
+
+fn weigh(weighed: Weighed, would_stop: &mut Vec<Refusal>) -> Result<Weighed, Stop> {
+    let Weighed { stop, would_stop: shadows, delay_ms, warning } = weighed;
+    would_stop.extend(shadows);
+    match stop {
+        Some(stop) => Err(stop),
+        None => Ok(Weighed { delay_ms, warning, ..Weighed::default() }),
+    }
 }
 
 /// How a kill is told to a call that it stops, at its beginning or in the middle.

@@ -14,6 +14,8 @@ pub struct Advice {
     pub delay_ms: Option<u64>,
     /// The model is told this.
     pub note: Option<String>,
+    /// The caller is told this with the answer.
+    pub warning: Option<String>,
 }
 
 /// Seconds after which a refused request may be tried again, where the rule has no window of its own.
@@ -85,7 +87,7 @@ fn advice(verdict: &Verdict) -> Advice {
              Try something else, or say what is missing and stop."
         )
     });
-    Advice { delay_ms, note }
+    Advice { delay_ms, note, warning: None }
 }
 
 fn told(refusal: Refusal, finding: &Finding) -> Refusal {

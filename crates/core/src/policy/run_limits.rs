@@ -4,12 +4,14 @@ use serde_json::Value;
 
 use super::stop::{Consequence, Stop};
 use crate::id::RunId;
-use crate::loops::{Proof, RunKind};
+use crate::loops::{Mode, Proof, RunKind};
 use crate::wire::{Reason, Refusal};
 
 /// The limits of an agent's runs. Steps and time of a run cover the runs that are a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimits {
+    /// Whether they are kept.
+    pub mode: Mode,
     /// Most steps; 0 is no limit.
     pub max_steps: u32,
     /// Longest time from the first call to the last that may begin; 0 is no limit.
@@ -33,13 +35,14 @@ pub struct RunProgress {
 
 impl Default for RunLimits {
     fn default() -> RunLimits {
-        RunLimits { max_steps: 30, timeout_seconds: 120, applies_to: RunKind::Declared }
+        RunLimits { mode: Mode::Enforce, max_steps: 30, timeout_seconds: 120, applies_to: RunKind::Declared }
     }
 }
 
 impl RunLimits {
     /// No limits.
-    pub const NONE: RunLimits = RunLimits { max_steps: 0, timeout_seconds: 0, applies_to: RunKind::All };
+    pub const NONE: RunLimits =
+        RunLimits { mode: Mode::Off, max_steps: 0, timeout_seconds: 0, applies_to: RunKind::All };
 
     /// Stops a call that its run, or one above it, has no room for.
     pub(super) fn check(&self, runs: &[RunProgress]) -> Result<(), Stop> {

@@ -25,12 +25,14 @@ mod tests;
 use std::sync::{Arc, LazyLock};
 
 pub use cost::cost;
+pub use names::plain_model_name;
 pub use overrides::{BadOverride, PriceOverride};
 pub use rates::{Mode, Price, Rates, Tier};
 pub use table::BadTable;
 
 use index::Index;
 use names::Spellings;
+pub(crate) use names::{names_without_prefixes, spelled as spelled_name};
 use overrides::Overrides;
 use table::Table;
 

@@ -114,6 +114,11 @@ impl Spellings {
         self.spelled_from(self.starts.len())
     }
 
+    /// The name as a whole, and without each of its prefixes.
+    fn without_prefixes(&self) -> impl Iterator<Item = &str> {
+        self.starts.iter().filter_map(|&start| self.text.get(start..)).filter(|name| !name.is_empty())
+    }
+
     fn spelled_from(&self, starts: usize) -> impl Iterator<Item = (&str, Ending)> {
         self.starts.iter().take(starts).flat_map(move |&start| {
             self.ends.iter().filter_map(move |&(end, ending)| {
@@ -157,7 +162,7 @@ impl Spellings {
                 (maker.len(), Some("bedrock"))
             } else if let Some((prefix, implied)) = PREFIXES.iter().find(|(p, _)| has_slash && is_named(p)) {
                 (prefix.len(), *implied)
-            } else if rest.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')) {
+            } else if !provider.is_empty() && rest.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')) {
                 (provider.len() + 1, None)
             } else {
                 break;
@@ -195,9 +200,20 @@ impl Spellings {
     }
 }
 
+/// The spellings that differ from a name only in who serves or made the model; nothing when it is too long to be a name.
+pub(crate) fn names_without_prefixes(model: &str) -> Option<Vec<String>> {
+    Spellings::of("", model).map(|spellings| spellings.without_prefixes().map(str::to_owned).collect())
+}
+
+/// One name for all spellings that differ only in who serves or made the model; nothing when it is too long to be a name.
+#[must_use]
+pub fn plain_model_name(model: &str) -> Option<String> {
+    names_without_prefixes(model).and_then(|mut names| names.pop())
+}
+
 /// A name in the characters that all lists are compared in: lower case, Vertex's `@20250929` as `-20250929`, and
 /// `claude-sonnet-4.5`, as routers write it, as `claude-sonnet-4-5`.
-pub(super) fn spelled(model: &str) -> String {
+pub(crate) fn spelled(model: &str) -> String {
     let mut text = model.to_ascii_lowercase();
     if let Some(at) = text.find('@')
         && text.get(at + 1..).is_some_and(|rest| rest.starts_with("20"))

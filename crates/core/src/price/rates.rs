@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use crate::money::PicoPerToken;
 
 /// One line of the price list, or one override.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Price {
     /// Who sells it; empty for an override that holds at every provider.
     pub provider: Box<str>,
@@ -76,6 +76,13 @@ pub struct Tier {
     pub cache_write: Option<PicoPerToken>,
 }
 
+/// The most that a token can cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dearest {
+    pub(crate) input: PicoPerToken,
+    pub(crate) output: PicoPerToken,
+}
+
 /// The rate of every part, with nothing left open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Charged {
@@ -96,11 +103,35 @@ impl Price {
         self.rates.input.0 == 0 && self.rates.output.0 == 0
     }
 
+    /// What input and output cost at the full price, in a call with a prompt of `prompt_tokens`.
+    pub(crate) fn at_full_price(&self, prompt_tokens: u64) -> (PicoPerToken, PicoPerToken) {
+        let rates = self.charged(prompt_tokens);
+        (rates.input, rates.output)
+    }
+
+    /// The dearest rates of a call with a prompt of at most `prompt_tokens`, in which audio may be heard or not.
+    pub(crate) fn dearest(&self, prompt_tokens: u64, has_audio: bool) -> Dearest {
+        let base = self.rates.charged().dearest(has_audio);
+        let above = self.charged(prompt_tokens).dearest(has_audio);
+        Dearest { input: base.input.max(above.input), output: base.output.max(above.output) }
+    }
+
     /// The rates of a call with a prompt of `prompt_tokens`.
     pub(super) fn charged(&self, prompt_tokens: u64) -> Charged {
         match self.tier.filter(|tier| prompt_tokens > tier.above_tokens) {
             Some(tier) => self.rates.above(tier).charged(),
             None => self.rates.charged(),
+        }
+    }
+}
+
+impl Charged {
+    fn dearest(&self, has_audio: bool) -> Dearest {
+        let audio_input = if has_audio { self.audio_input } else { self.input };
+        let written = self.cache_write.max(self.cache_write_1h);
+        Dearest {
+            input: self.input.max(self.cache_read).max(written).max(audio_input),
+            output: self.output.max(self.reasoning).max(self.audio_output),
         }
     }
 }

@@ -24,6 +24,17 @@ impl Scope {
         Scope(hash.digest())
     }
 
+    /// The scope of a caller with a virtual key: a new secret of the same key changes nothing.
+    #[must_use]
+    pub fn of_key(agent: &AgentName, key: &str) -> Scope {
+        let mut hash = Xxh3::new();
+        hash.update(agent.as_str().as_bytes());
+        // Not the byte of `new`: a credential that reads like the id of a key is not the key.
+        hash.update(&[1]);
+        hash.update(key.as_bytes());
+        Scope(hash.digest())
+    }
+
     /// The id of a run that begins with a trace: all calls of the trace find it, also those that begin at once.
     #[must_use]
     pub fn trace_run(self, trace: &str) -> RunId {

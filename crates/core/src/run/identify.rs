@@ -55,18 +55,24 @@ impl<'a> Signs<'a> {
     }
 }
 
-/// The run that a request names, if it names one.
+/// The run that a request names, if it names one. Of a caller with a virtual key it is that key's run.
 ///
 /// # Errors
 /// When a *declared* id is not usable. A client's own session id that is not usable is passed over: the caller did not
 /// mean it for Sprag.
-pub fn name_run(signs: &Signs<'_>, call: Option<&Call<'_>>, wanted: &[RunOrigin]) -> Result<Option<Named>, BadName> {
+pub fn name_run(
+    signs: &Signs<'_>,
+    call: Option<&Call<'_>>,
+    wanted: &[RunOrigin],
+    key: Option<&str>,
+) -> Result<Option<Named>, BadName> {
+    let parse = |text: &str| RunId::parse_declared(text, key);
     if wanted.contains(&RunOrigin::Declared)
         && let Some(declared) = signs.declared.or_else(|| call?.own.run_id.as_deref())
     {
         let parent = signs.declared_parent.or_else(|| call?.own.parent_run_id.as_deref());
-        let id = RunId::parse(declared)?;
-        let parent = parent.map(RunId::parse).transpose()?.filter(|parent| *parent != id);
+        let id = parse(declared)?;
+        let parent = parent.map(parse).transpose()?.filter(|parent| *parent != id);
         return Ok(Some(Named { id, parent, origin: RunOrigin::Declared }));
     }
     if !wanted.contains(&RunOrigin::Session) {
@@ -76,8 +82,8 @@ pub fn name_run(signs: &Signs<'_>, call: Option<&Call<'_>>, wanted: &[RunOrigin]
         Some(session) => session,
         None => return Ok(None),
     };
-    let Ok(id) = RunId::parse(&id) else { return Ok(None) };
-    let parent = parent.and_then(|p| RunId::parse(&p).ok()).filter(|parent| *parent != id);
+    let Ok(id) = parse(&id) else { return Ok(None) };
+    let parent = parent.and_then(|p| parse(&p).ok()).filter(|parent| *parent != id);
     Ok(Some(Named { id, parent, origin: RunOrigin::Session }))
 }
 
@@ -123,7 +129,7 @@ mod tests {
     fn named(headers: &[(&str, &str)], body: &str) -> Result<Option<(String, Option<String>, RunOrigin)>, BadName> {
         let signs = Signs::read(|name| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value));
         let call = Call::parse(Dialect::Anthropic, "/", body.as_bytes()).unwrap();
-        let named = name_run(&signs, Some(&call), &ALL)?;
+        let named = name_run(&signs, Some(&call), &ALL, None)?;
         Ok(named.map(|n| (n.id.to_string(), n.parent.map(|p| p.to_string()), n.origin)))
     }
 
@@ -179,6 +185,33 @@ mod tests {
         assert_eq!(named(&[("x-claude-code-session-id", ""), ("x-session-id", "h")], "{}"), session("h", None));
         assert_eq!(named(&[("x-session-id", "h")], "{}"), session("h", None));
         assert_eq!(named(&[], "{}"), Ok(None));
+    }
+
+    #[test]
+    fn a_key_has_runs_of_its_own() {
+        let own = "key-4k2m9x0a";
+        let named = |headers: &[(&str, &str)], key| {
+            let signs = Signs::read(|name| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value));
+            let named = name_run(&signs, None, &ALL, key)?;
+            Ok(named.map(|n| (n.id.to_string(), n.parent.map(|p| p.to_string()))))
+        };
+        let expected = |id: &str, parent: &str| Ok(Some((format!("{id}#{own}"), Some(format!("{parent}#{own}")))));
+        let declared = [("x-sprag-run-id", "task"), ("x-sprag-parent-run-id", "up")];
+        assert_eq!(named(&declared, Some(own)), expected("task", "up"));
+        let session = [("x-claude-code-session-id", "s"), ("x-claude-code-agent-id", "a")];
+        assert_eq!(named(&session, Some(own)), expected("s:a", "s"));
+        let itself = [("x-sprag-run-id", "task"), ("x-sprag-parent-run-id", "task#key-4k2m9x0a")];
+        assert_eq!(named(&itself, Some(own)), Ok(Some((format!("task#{own}"), None))), "no run is its own parent");
+        for stranger in [None, Some("key-00000000")] {
+            for headers in [
+                [("x-sprag-run-id", "task#key-4k2m9x0a"), ("x", "")],
+                [declared[0], ("x-sprag-parent-run-id", "up#key-4k2m9x0a")],
+            ] {
+                let refused: Result<Option<(String, Option<String>)>, BadName> = named(&headers, stranger);
+                assert!(matches!(refused, Err(BadName::ForeignRun(_))), "{headers:?}");
+            }
+            assert_eq!(named(&[("x-session-id", "s#key-4k2m9x0a")], stranger), Ok(None), "a session is passed over");
+        }
     }
 
     #[test]

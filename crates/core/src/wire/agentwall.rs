@@ -3,10 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::refusal::{Reason, Refusal};
+use crate::money::NanoUsd;
 
 /// The fields that its errors have, `message`, `type` and `code` aside. Others stand next to the error.
 const FIELDS: [&str; 8] =
     ["run_id", "loop_type", "confidence", "exceeded_limit", "current_cost", "limit", "kill_reason", "step"];
+/// Those of its errors about money.
+const BUDGET_FIELDS: [&str; 4] = ["run_id", "exceeded_limit", "current_cost", "limit"];
 
 /// Its status for a reason, where it differs from Sprag's: it answers everything about a run with 429.
 pub(super) fn status(reason: Reason) -> Option<u16> {
@@ -20,8 +23,12 @@ pub(super) fn status(reason: Reason) -> Option<u16> {
 /// Gives the refusal its code and its fields, and its words where nobody chose others.
 pub(super) fn imitate(refusal: &mut Refusal, keeps_message: bool) {
     refusal.code = code(refusal.reason);
+    let its_own = match refusal.reason {
+        Reason::BudgetExceeded => BUDGET_FIELDS.as_slice(),
+        _ => FIELDS.as_slice(),
+    };
     let (inside, beside): (Map<_, _>, Map<_, _>) =
-        std::mem::take(&mut refusal.fields).into_iter().partition(|(name, _)| FIELDS.contains(&name.as_str()));
+        std::mem::take(&mut refusal.fields).into_iter().partition(|(name, _)| its_own.contains(&name.as_str()));
     refusal.fields = inside;
     refusal.beside.extend(beside);
     if let Some(message) = message(refusal).filter(|_| !keeps_message) {
@@ -68,7 +75,9 @@ fn message(refusal: &Refusal) -> Option<String> {
                 "monthly" => "Monthly limit",
                 _ => return None,
             };
-            Some(format!("Budget exceeded: {which} (${limit:.2})"))
+            // Small limits have more than two places.
+            let limit = NanoUsd((limit * 1e9).round() as i64);
+            Some(format!("Budget exceeded: {which} (${limit})"))
         }
         _ => None,
     }

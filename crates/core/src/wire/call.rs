@@ -25,6 +25,8 @@ pub struct Call<'a> {
     pub prompt: Option<&'a RawValue>,
     /// The most output tokens the caller accepts.
     pub max_output_tokens: Option<u64>,
+    /// How many answers are asked for at once.
+    pub choices: u32,
     /// The earlier answer that this request continues, when the history is kept by the provider.
     pub previous_id: Option<Cow<'a, str>>,
     /// The client's session, when the body names one.
@@ -107,14 +109,14 @@ impl<'a> Call<'a> {
             Dialect::Gemini => path.ends_with(":streamGenerateContent"),
             _ => top.stream.is_some_and(|v| v.get() == "true"),
         };
-        let limit = top.max_completion_tokens.or(top.max_tokens).or(top.max_output_tokens);
         Ok(Call {
             dialect,
             model: text(top.model).or_else(|| model_in_path(path)),
             is_stream,
             items,
             prompt,
-            max_output_tokens: limit.and_then(|v| v.get().parse().ok()).or_else(|| gemini_limit(top.generation_config)),
+            max_output_tokens: output_limit(dialect, &top),
+            choices: choices(dialect, &top),
             previous_id: text(top.previous_response_id).or_else(|| thread_previous(top.thread)),
             session: metadata_session(top.metadata)
                 .or_else(|| conversation_id(top.conversation))
@@ -148,7 +150,11 @@ struct Top<'a> {
     max_completion_tokens: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
     max_output_tokens: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw", rename = "generationConfig")]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    n: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    best_of: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "generationConfig", alias = "generation_config")]
     generation_config: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
     previous_response_id: Option<&'a RawValue>,
@@ -258,13 +264,63 @@ fn cache_key_session(key: Option<&RawValue>) -> Option<Cow<'_, str>> {
     text(key).filter(|key| looks_unique(key))
 }
 
-fn gemini_limit(config: Option<&RawValue>) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Config {
-        #[serde(rename = "maxOutputTokens")]
-        max_output_tokens: Option<u64>,
+/// The most answers that Gemini gives to one question.
+const MOST_CANDIDATES: u32 = 8;
+
+/// The limit that this dialect's providers look at: one of another dialect is not kept by anybody. None where a caller
+/// names one that cannot be read, for nobody knows what a provider makes of it.
+fn output_limit(dialect: Dialect, top: &Top<'_>) -> Option<u64> {
+    let config = gemini_config(top).unwrap_or_default();
+    let (one, other) = match dialect {
+        Dialect::OpenaiResponses => (top.max_output_tokens, None),
+        Dialect::Gemini => (config.max_output_tokens, config.max_output_tokens_too),
+        // Of two limits nobody knows which one a provider keeps.
+        Dialect::OpenaiChat => (top.max_completion_tokens, top.max_tokens),
+        _ => (top.max_tokens, None),
+    };
+    let named: Vec<&str> = [one, other].into_iter().flatten().map(RawValue::get).filter(|n| *n != "null").collect();
+    let read: Option<Vec<u64>> = named.iter().map(|number| number.parse().ok()).collect();
+    // Many programs take a zero for a limit that is not set. A completion of nothing only echoes.
+    read?.into_iter().max().filter(|limit| *limit > 0 || dialect == Dialect::OpenaiCompletions)
+}
+
+/// How many answers are asked for; one too many rather than one too few where a number is written strangely.
+fn choices(dialect: Dialect, top: &Top<'_>) -> u32 {
+    let config = gemini_config(top);
+    let config = match (dialect, config) {
+        (Dialect::Gemini, None) => return MOST_CANDIDATES,
+        (_, config) => config.unwrap_or_default(),
+    };
+    let (one, other) = match dialect {
+        Dialect::OpenaiChat => (top.n, None),
+        Dialect::OpenaiCompletions => (top.n, top.best_of),
+        Dialect::Gemini => (config.candidate_count, config.candidate_count_too),
+        _ => (None, None),
+    };
+    let number = |value: &RawValue| value.get().trim_matches('"').parse::<f64>().ok();
+    // What is no number is 0, and what is too large is the largest.
+    let most = [one, other].into_iter().flatten().filter_map(number).fold(1.0, f64::max);
+    most.ceil() as u32
+}
+
+#[derive(Default, Deserialize)]
+struct GeminiConfig<'a> {
+    #[serde(borrow, default, deserialize_with = "raw", rename = "maxOutputTokens")]
+    max_output_tokens: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "max_output_tokens")]
+    max_output_tokens_too: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "candidateCount")]
+    candidate_count: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw", rename = "candidate_count")]
+    candidate_count_too: Option<&'a RawValue>,
+}
+
+/// None where it cannot be read, as when it says something twice.
+fn gemini_config<'a>(top: &Top<'a>) -> Option<GeminiConfig<'a>> {
+    match top.generation_config.map(RawValue::get) {
+        None | Some("null") => Some(GeminiConfig::default()),
+        Some(config) => serde_json::from_str(config).ok(),
     }
-    serde_json::from_str::<Config>(config?.get()).ok()?.max_output_tokens
 }
 
 fn stream_options(options: Option<&RawValue>) -> StreamOptions<'_> {

@@ -40,7 +40,7 @@ impl Metadata<'_> {
         let _ = write!(
             object,
             r#"{{"run_id":{},"step":{},"cost_usd":{cost},"total_run_cost":{total},"total_run_steps":{},"overhead_ms":{}.{:03},"provider":{}"#,
-            quoted(self.run_id.as_str()),
+            quoted(self.run_id.for_caller()),
             self.step,
             self.total_run_steps,
             self.overhead_us / 1000,

@@ -310,4 +310,6 @@ fn google_details(refusal: &Refusal) -> Value {
 }
 
 #[cfg(test)]
+mod every_stop;
+#[cfg(test)]
 mod tests;

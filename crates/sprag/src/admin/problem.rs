@@ -6,8 +6,11 @@ use axum::Json;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::json;
 use sprag_store::StoreError;
+
+use crate::config::{self, Problems};
 
 /// Why a request to the admin side was not answered as asked.
 #[derive(Clone, Debug)]
@@ -16,15 +19,33 @@ pub(crate) struct Problem {
     /// For the person who asked.
     pub(super) detail: Cow<'static, str>,
     pub(super) retry_after_seconds: Option<u32>,
+    /// What is wrong with single keys of what was sent.
+    pub(super) errors: Vec<Slip>,
+}
+
+/// What is wrong with one key.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Slip {
+    key: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<Cow<'static, str>>) -> Problem {
-        Problem { status, detail: detail.into(), retry_after_seconds: None }
+        Problem { status, detail: detail.into(), retry_after_seconds: None, errors: Vec::new() }
     }
 
     pub(super) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// A policy that makes no sense.
+    pub(super) fn bad_policy(problems: Problems) -> Problem {
+        let errors: Vec<Slip> = problems.0.into_iter().map(Slip::from).collect();
+        let told: Vec<_> = errors.iter().map(Slip::told).collect();
+        Problem { errors, ..Problem::bad_request(format!("`policy` cannot be used: {}", told.join("; "))) }
     }
 
     pub(super) fn unauthorized(detail: impl Into<Cow<'static, str>>) -> Problem {
@@ -63,6 +84,22 @@ impl Problem {
     }
 }
 
+impl Slip {
+    fn told(&self) -> String {
+        let hint = self.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        match self.key.as_str() {
+            "" => format!("{}{hint}", self.message),
+            key => format!("`{key}`: {}{hint}", self.message),
+        }
+    }
+}
+
+impl From<config::Problem> for Slip {
+    fn from(problem: config::Problem) -> Slip {
+        Slip { key: problem.key, message: problem.message, hint: problem.hint }
+    }
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
@@ -74,12 +111,15 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
+        let mut body = json!({
             "type": "about:blank",
             "title": self.title(),
             "status": self.status.as_u16(),
             "detail": self.detail,
         });
+        if !self.errors.is_empty() {
+            body["errors"] = json!(self.errors);
+        }
         let mut response = (self.status, Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use http::Method;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sprag_core::policy::DeactivatedBy;
 
+use super::agent_policy;
 use super::client::{Answer, Asking};
 use super::table::{Column, print};
 use crate::admin::api::model::{AgentSummary, Listing};
@@ -25,6 +27,39 @@ pub(super) struct Agents {
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
+    /// Show what an agent may do, and where each part of that comes from
+    Show {
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Make an agent ahead of its first call
+    Create {
+        name: String,
+        /// What it may do, as for `set`
+        #[arg(value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Set what an agent may do, over the configuration, as in `budget.daily_limit=5 run_limits.max_steps=50`
+    Set {
+        name: String,
+        /// A key of `[agents.NAME]` and a value as in TOML or JSON; words need no quotes
+        #[arg(value_name = "KEY=VALUE", required = true)]
+        settings: Vec<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Take back what was set, so that the configuration holds again
+    Unset {
+        name: String,
+        /// A key, as in `budget.daily_limit`, or all below one, as in `budget`
+        #[arg(value_name = "KEY", required = true)]
+        keys: Vec<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Let an agent call again; what it did so far is no longer held against it
     Activate {
         name: String,
@@ -63,6 +98,10 @@ enum AgentsCommand {
 pub(super) fn agents(agents: &Agents) -> Result<ExitCode> {
     match &agents.command {
         None => list(&agents.asking),
+        Some(AgentsCommand::Show { name, asking }) => agent_policy::show(name, asking),
+        Some(AgentsCommand::Create { name, settings, asking }) => agent_policy::create(name, settings, asking),
+        Some(AgentsCommand::Set { name, settings, asking }) => agent_policy::set(name, settings, asking),
+        Some(AgentsCommand::Unset { name, keys, asking }) => agent_policy::unset(name, keys, asking),
         Some(AgentsCommand::Activate { name, asking }) => change(name, &json!({"active": true}), asking),
         Some(AgentsCommand::Deactivate { name, reason, asking }) => {
             let mut body = json!({"active": false});
@@ -120,17 +159,28 @@ fn list(asking: &Asking) -> Result<ExitCode> {
 
 fn change(name: &str, body: &Value, asking: &Asking) -> Result<ExitCode> {
     let answer: Answer = asking.order(Method::PATCH, &["agents", name], body)?;
+    told(&answer, asking)
+}
+
+/// Says where an agent stands after a change.
+pub(super) fn told(answer: &Answer, asking: &Asking) -> Result<ExitCode> {
+    #[derive(Deserialize)]
+    struct News {
+        #[serde(default)]
+        created: bool,
+    }
     if asking.json {
         answer.print()?;
         return Ok(ExitCode::SUCCESS);
     }
     // The rest of the answer is not shown.
     let agent: AgentSummary = answer.read()?;
-    writeln!(std::io::stdout(), "{} is {}; kill switch {}", agent.name, state(&agent), switch(&agent))?;
+    let created = if answer.read::<News>()?.created { "created: " } else { "" };
+    writeln!(std::io::stdout(), "{created}{} is {}; kill switch {}", agent.name, state(&agent), switch(&agent))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn state(agent: &AgentSummary) -> &'static str {
+pub(super) fn state(agent: &AgentSummary) -> &'static str {
     match (agent.active, agent.deactivated_by) {
         (true, _) => "active",
         (false, Some(DeactivatedBy::KillSwitch)) => "deactivated by kill switch",

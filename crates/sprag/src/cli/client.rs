@@ -21,6 +21,7 @@ use sprag_core::limits::COMMAND_ANSWER_BYTES;
 use tokio::net::TcpStream;
 
 use crate::config::{Flags, Secret, Settings, Sources, kept_admin_token, load};
+use crate::show;
 
 /// Where to ask, and how to print the answer.
 #[derive(Debug, Args)]
@@ -167,13 +168,33 @@ async fn fetch(address: SocketAddr, method: Method, target: String, body: Bytes,
     }
 }
 
-/// What a problem says about itself.
+/// What a problem says about itself; where it names keys, each on a line of its own.
 fn detail(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Problem {
         detail: String,
+        #[serde(default)]
+        errors: Vec<Slip>,
     }
-    serde_json::from_slice::<Problem>(body).ok().map(|problem| crate::show::plain(&problem.detail))
+    #[derive(Deserialize)]
+    struct Slip {
+        key: String,
+        message: String,
+        hint: Option<String>,
+    }
+    let problem: Problem = serde_json::from_slice(body).ok()?;
+    if problem.errors.is_empty() {
+        return Some(show::plain(&problem.detail));
+    }
+    let mut text = "refused, and nothing was changed".to_owned();
+    for Slip { key, message, hint } in problem.errors {
+        let key = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
+        text.push_str(&format!("\n  {key}{}", show::plain(&message)));
+        if let Some(hint) = hint {
+            text.push_str(&format!("\n    = help: {}", show::plain(&hint)));
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]

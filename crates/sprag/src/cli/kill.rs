@@ -28,7 +28,7 @@ pub(super) struct Kill {
     /// Stop every call with this header, such as x-tool-name=web_search
     #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["run", "agent", "all"])]
     header: Option<String>,
-    /// Stop every call with this credential: the first 16 digits of its SHA-256
+    /// Stop every call with this credential: the id of a virtual key, or the first 16 digits of its SHA-256
     #[arg(long, value_name = "ID", conflicts_with_all = ["run", "agent", "all", "header"])]
     key: Option<String>,
     /// Stop every call with this parameter in its query

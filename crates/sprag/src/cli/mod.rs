@@ -1,9 +1,12 @@
 //! The commands, and what each of them does.
 
+mod agent_policy;
 mod agents;
+mod budgets;
 mod check;
 mod client;
 mod events;
+mod keys;
 mod kill;
 mod prices;
 mod replay;
@@ -69,7 +72,7 @@ enum Command {
         #[command(flatten)]
         asking: Asking,
     },
-    /// List calls, the latest first
+    /// List calls and what was done by hand, the latest first
     Events {
         /// Only calls of this run
         #[arg(long)]
@@ -93,8 +96,12 @@ enum Command {
     Approve(kill::Resume),
     /// List what is stopped, or take a kill back
     Kills(kill::Kills),
-    /// List agents, set them active or inactive, or set their kill switch
+    /// List agents, show and set what they may do, or set them active or inactive
     Agents(agents::Agents),
+    /// List virtual keys, make one, take one back, or give one a new secret
+    Keys(keys::Keys),
+    /// Show budgets with what is spent and set aside, or correct what was spent
+    Budgets(budgets::Budgets),
     /// Show what models cost, or take a newer list of prices
     Prices {
         #[command(subcommand)]
@@ -144,6 +151,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Approve(plea)) => kill::resume(&plea, "approve"),
         Some(Command::Kills(kills)) => kill::kills(&kills),
         Some(Command::Agents(agents)) => agents::agents(&agents),
+        Some(Command::Keys(keys)) => keys::keys(&keys),
+        Some(Command::Budgets(budgets)) => budgets::budgets(&budgets),
         Some(Command::Prices { command: None }) => prices::list(None, None, false, Flags::default()),
         Some(Command::Prices { command: Some(PricesCommand::List { model, of, json, flags }) }) => {
             prices::list(model.as_deref(), of.as_deref(), json, flags)

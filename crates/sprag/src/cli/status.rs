@@ -28,6 +28,18 @@ pub(super) fn status(asking: Asking) -> Result<ExitCode> {
         let failures = show::count(status.detection_failures);
         writeln!(out, "  detection  failed on {failures} requests, which passed unchecked; see the log")?;
     }
+    if status.budgets_used_up > 0 {
+        let number = show::count(status.budgets_used_up);
+        writeln!(out, "  budgets    {number} used up; `sprag budgets` lists them")?;
+    }
+    if status.lost_calls > 0 {
+        let calls = if status.lost_calls == 1 {
+            "1 call".to_owned()
+        } else {
+            format!("{} calls", show::count(status.lost_calls))
+        };
+        writeln!(out, "  lost       {calls} cut by a crash, charged what was set aside")?;
+    }
     match recording.ok {
         true => writeln!(out, "  recording  ok, {} events", show::count(recording.recorded))?,
         false => writeln!(out, "  recording  in trouble: {}", show::plain(&recording.problems.join("; ")))?,

@@ -4,12 +4,27 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
+use sprag_core::event::Act;
 
 use crate::admin::api::model::{EventRecord, RunSummary, Usd};
 use crate::show;
 
 /// A column: its title, and whether it holds numbers.
 pub(super) type Column = (&'static str, bool);
+
+const CALL_COLUMNS: [Column; 11] = [
+    ("TIME", false),
+    ("AGENT", false),
+    ("RUN", false),
+    ("STEP", true),
+    ("MODEL", false),
+    ("STATUS", true),
+    ("IN", true),
+    ("OUT", true),
+    ("COST", true),
+    ("TOOK", true),
+    ("ENDING", false),
+];
 
 /// Prints rows under titles; numbers stand to the right.
 ///
@@ -54,26 +69,13 @@ pub(super) fn print_runs(runs: &[RunSummary]) -> Result<()> {
 }
 
 pub(super) fn print_events(events: &[EventRecord], with_run: bool) -> Result<()> {
-    const COLUMNS: [Column; 11] = [
-        ("TIME", false),
-        ("AGENT", false),
-        ("RUN", false),
-        ("STEP", true),
-        ("MODEL", false),
-        ("STATUS", true),
-        ("IN", true),
-        ("OUT", true),
-        ("COST", true),
-        ("TOOK", true),
-        ("ENDING", false),
-    ];
     let is_shown = |title: &str| with_run || !matches!(title, "AGENT" | "RUN");
-    let shown: Vec<Column> = COLUMNS.into_iter().filter(|(title, _)| is_shown(title)).collect();
+    let shown: Vec<Column> = CALL_COLUMNS.into_iter().filter(|(title, _)| is_shown(title)).collect();
     print(
         &shown,
         events.iter().map(|event| {
             let cells = event_cells(event);
-            COLUMNS.iter().zip(cells).filter(|((title, _), _)| is_shown(title)).map(|(_, cell)| cell).collect()
+            CALL_COLUMNS.iter().zip(cells).filter(|((title, _), _)| is_shown(title)).map(|(_, cell)| cell).collect()
         }),
     )
 }
@@ -87,7 +89,21 @@ pub(super) fn word(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+/// An act has no model, no tokens and no status: it is told in one sentence, and the cells of calls stay empty.
+fn act_cells(event: &EventRecord, act: &Act) -> Vec<String> {
+    let is_of_agent = ["agent:", "run:", "key:"].iter().any(|kind| act.target.starts_with(kind));
+    let agent = if is_of_agent { event.agent.clone() } else { String::new() };
+    let run = event.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
+    let mut cells = vec![event.at.clone(), agent, run];
+    cells.resize(CALL_COLUMNS.len() - 1, String::new());
+    cells.push(show::act_told(act));
+    cells
+}
+
 fn event_cells(event: &EventRecord) -> Vec<String> {
+    if let Some(act) = &event.act {
+        return act_cells(event, act);
+    }
     let about = if event.usage.is_some_and(|usage| usage.estimated) { "~" } else { "" };
     let tokens = |count: Option<u64>| count.map_or("-".to_owned(), |count| format!("{about}{}", show::count(count)));
     let cost = match event.cost_usd {
@@ -103,11 +119,8 @@ fn event_cells(event: &EventRecord) -> Vec<String> {
         ending = format!("{ending}: {why}");
     }
     let marks = [event.verdict.as_ref().map(show::verdict), event.shadow.as_ref().map(show::shadow)];
-    for mark in marks.into_iter().flatten() {
+    for mark in marks.into_iter().flatten().chain(event.would_block.iter().map(show::would_block)) {
         ending = format!("{ending}; {mark}");
-    }
-    if let Some(act) = &event.act {
-        ending = format!("{} by {}: {}", show::act(act.what), act.by, act.reason);
     }
     vec![
         event.at.clone(),

@@ -12,6 +12,8 @@ use super::sandbox::Sandbox;
 use super::schema;
 
 const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+const POLICY: &str = include_str!("../../../../docs/policy.md");
+const ROUTES: &str = include_str!("../../../../docs/routes.md");
 const STOPS: &str = include_str!("../../../../docs/stops.md");
 const EXAMPLE: &str = include_str!("../../../../sprag.example.toml");
 
@@ -30,7 +32,7 @@ fn the_values_it_shows_are_the_defaults() {
     let table: toml::Table = uncomment("#").parse().unwrap();
     let mut shown = 0;
     for key in schema::keys() {
-        let Some(default) = key.node.get("default").filter(|_| key.path[0] != "price") else { continue };
+        let Some(default) = key.node.get("default").filter(|_| !is_shown_in_parts(key.node)) else { continue };
         let path = key.path.iter().map(|part| if part == "*" { "openai" } else { part });
         let mut values = path.scan(Some(&table), |table, name| {
             let value = table.and_then(|table| table.get(name));
@@ -78,7 +80,7 @@ fn every_key_is_there_with_its_description() {
 #[test]
 fn the_recipes_of_the_guide_are_right() {
     let recipes: Vec<_> = GUIDE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(recipes.len(), 4);
+    assert_eq!(recipes.len(), 5);
     for recipe in recipes {
         let sandbox = Sandbox::new("");
         let home = sandbox.dir.path().display().to_string();
@@ -93,6 +95,26 @@ fn the_recipes_of_the_guide_are_right() {
 }
 
 #[test]
+fn the_page_about_routes_is_right() {
+    let recipe = ROUTES.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let loaded = Sandbox::new(recipe).with_env(&[("JWT_SECRET", "a secret of the tests")]).load();
+    let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!((loaded.settings.routes.len(), loaded.warnings), (1, Vec::new()));
+}
+
+#[test]
+fn the_guide_shows_every_key_of_a_route() {
+    let routes = &GUIDE[GUIDE.find("## Routes").unwrap()..GUIDE.find("## Agents").unwrap()];
+    let route = &schema::root()["properties"]["routes"]["items"]["properties"];
+    for (name, key) in route.as_object().unwrap() {
+        assert!(routes.contains(name.as_str()), "{name}");
+        for inner in key["properties"].as_object().into_iter().flatten().map(|(inner, _)| inner) {
+            assert!(routes.contains(&format!("{inner} = ")), "{name}.{inner}");
+        }
+    }
+}
+
+#[test]
 fn the_page_about_stops_is_right() {
     let recipe = STOPS.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     Sandbox::new(recipe).load().unwrap_or_else(|problems| panic!("{problems}"));
@@ -100,6 +122,25 @@ fn the_page_about_stops_is_right() {
         let form = if reason.form() == Form::Assistant { "assistant" } else { "error" };
         let row = format!("| `{}` | {form} | {} |", reason.as_str(), reason.status());
         assert!(STOPS.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn the_page_about_policy_is_right() {
+    let recipe = POLICY.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    Sandbox::new(recipe).load().unwrap_or_else(|problems| panic!("{problems}"));
+    let reasons = [
+        "run_limit_exceeded",
+        "agent_inactive",
+        "outside_allowed_hours",
+        "model_not_allowed",
+        "rate_limited",
+        "budget_exceeded",
+        "loop_detected",
+    ];
+    for reason in reasons {
+        let status = Reason::ALL.into_iter().find(|known| known.as_str() == reason).unwrap().status();
+        assert!(POLICY.contains(&format!("{status} `{reason}`")), "{status} {reason}");
     }
 }
 
@@ -134,12 +175,18 @@ fn describe(node: &Schema, path: &str, found: &mut BTreeMap<String, String>) {
             assert_eq!(entry["properties"], schema::root()["properties"]["detection"]["properties"]);
             continue;
         }
-        if entry.get("properties").is_some() {
+        if child.get("items").map_or(entry.get("properties").is_some(), |_| is_shown_in_parts(child)) {
             describe(entry, &path, found);
         } else {
             found.insert(path, child["description"].as_str().unwrap_or_default().to_owned());
         }
     }
+}
+
+/// A list of tables is shown as tables, unless there is a value to show.
+fn is_shown_in_parts(node: &Schema) -> bool {
+    let is_empty = node.get("default").is_none_or(|default| *default == serde_json::json!([]));
+    node["items"].get("properties").is_some() && is_empty && node.get("examples").is_none()
 }
 
 /// Path and comment of every key in the example, live or not.

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use sprag_core::limits;
+use sprag_core::policy::RateRule;
 use toml::Value;
 
 use super::check::{check_table, check_value};
 use super::document::Document;
 use super::environment::Environment;
-use super::file::File;
+use super::file::{File, Unpriced};
 use super::flags::Flags;
 use super::problem::{Level, Problem, Problems};
 use super::resolve::resolve;
@@ -85,7 +86,11 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     layers.add_environment(&sources.environment);
     layers.add_flags(&sources.flags);
     let (resolved, mut problems) = layers.resolve(&sources.environment);
-    problems.extend(resolved.iter().flat_map(without_effect));
+    problems.extend(resolved.iter().filter_map(uncounted).map(|mut problem| {
+        document.locate(&mut problem);
+        problem
+    }));
+    problems.extend(resolved.iter().flat_map(unverified_claims));
     match resolved {
         Some(settings) if problems.iter().all(|problem| problem.level == Level::Warning) => {
             Ok(Loaded { settings, warnings: problems, file })
@@ -97,11 +102,39 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     }
 }
 
-/// Keys that are understood and checked, and that nothing uses yet.
-fn without_effect(settings: &Settings) -> Vec<Problem> {
-    let keys = settings.providers.values().filter(|provider| provider.key.is_some());
-    let unused = keys.map(|provider| format!("providers.{}.api_key", provider.name));
-    unused.map(|key| Problem::value(key, "has no effect in this version").warning()).collect()
+/// A budget that does not see everything that is spent.
+fn uncounted(settings: &Settings) -> Option<Problem> {
+    let policies = &settings.policies;
+    let named = policies.agents.iter().map(|(name, policy)| (format!("agents.{name}.budget"), &policy.budget));
+    let everybody = [("budget", &settings.budget.budget), ("defaults.budget", &policies.defaults.budget)];
+    let mut budgets = everybody.into_iter().map(|(key, budget)| (key.to_owned(), budget)).chain(named);
+    let (key, _) = budgets.find(|(_, budget)| budget.is_set() && settings.prices.unpriced == Unpriced::Allow)?;
+    let problem = Problem::name(key, "calls to models without a price pass, and are not counted against a budget");
+    Some(problem.hint("refuse them with `[prices] unpriced = \"block\"`, or add a `[[price]]` for each").warning())
+}
+
+/// Rate limits by claims that nothing verifies: all callers share them.
+fn unverified_claims(settings: &Settings) -> Vec<Problem> {
+    if settings.jwt.is_some() {
+        return Vec::new();
+    }
+    let defaults = ("defaults.rate_limits".to_owned(), &settings.policies.defaults);
+    let agents = settings.policies.agents.iter().map(|(name, policy)| (format!("agents.{name}.rate_limits"), policy));
+    let mut told = BTreeSet::new();
+    let policies = std::iter::once(defaults).chain(agents);
+    let lists = policies.map(|(key, policy)| (key, &policy.rate_limits));
+    let lists = lists.chain(
+        settings.routes.iter().map(|route| (format!("routes.{}.rate_limits", route.upstream.name), &route.rate_limits)),
+    );
+    let rules = lists.flat_map(|(key, list)| list.iter().map(move |rule| (key.clone(), rule)));
+    // Agents without a list of their own have that of the defaults.
+    let rules = rules.filter(|(_, rule)| rule.uses_claims() && told.insert(rule.id));
+    let warning = |(key, rule): (String, &RateRule)| {
+        let message =
+            format!("\"{}\" is kept by claims of tokens that nothing verifies, so all callers share it", rule.name);
+        Problem::value(key, message).warning().hint("set a key in [jwt]")
+    };
+    rules.map(warning).collect()
 }
 
 /// What differs between two configurations and takes effect only at the next start.

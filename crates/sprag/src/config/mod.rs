@@ -14,6 +14,7 @@
 //! Nothing here watches files, opens listeners or logs.
 
 mod admin_token;
+pub(crate) mod agent_override;
 mod base_url;
 mod check;
 mod document;
@@ -24,6 +25,7 @@ mod load;
 mod presets;
 mod problem;
 mod resolve;
+mod route_rule;
 mod schema;
 mod secret;
 mod settings;
@@ -40,9 +42,10 @@ pub use flags::{Flags, ProviderFlag};
 pub use load::{Loaded, Sources, load, needs_restart};
 pub use presets::{PRESETS, Preset, is_reserved, preset};
 pub use problem::{Level, Problem, Problems};
+pub use route_rule::{PathSelector, RouteRule};
 pub use schema::schema;
 pub use secret::Secret;
 pub use settings::{
-    Admin, AgentPolicy, Auth, Events, Log, Policies, Prices, Provider, Proxy, Responses, Routing, Runs, Settings,
+    Admin, Auth, Events, GlobalBudget, Log, Policies, Prices, Provider, Proxy, Responses, Routing, Runs, Settings,
     Timeouts,
 };

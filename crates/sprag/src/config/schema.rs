@@ -50,6 +50,11 @@ pub(crate) fn child<'a>(node: &'a Value, name: &str) -> Option<&'a Value> {
     node["properties"].get(name).or_else(|| map_values(node))
 }
 
+/// The schema of what lies at a dotted path below `node`.
+pub(crate) fn below<'a>(node: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(node, child)
+}
+
 /// The schema of the values of a table whose names the user chooses.
 pub(crate) fn map_values(node: &Value) -> Option<&Value> {
     node.get("additionalProperties").filter(|values| values.is_object())

@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
+use serde_json::Value;
 use sprag_core::event::RunOrigin;
 use sprag_core::id::AgentName;
 use sprag_core::loops::Rules;
-use sprag_core::policy::{KillSwitch, RunLimits};
+use sprag_core::policy::{Budget, Policy, Zone};
 use sprag_core::price::PriceOverride;
 use sprag_core::wire::{Family, Manner, Manners, Reason};
 
 use super::base_url::BaseUrl;
 use super::file::{Compat, Http2, LogCalls, LogFormat, Unpriced};
+use super::route_rule::RouteRule;
 use super::secret::Secret;
+use crate::jwt::Verifier;
 
 /// The whole configuration, ready for use.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,16 +34,22 @@ pub struct Settings {
     pub providers: BTreeMap<Arc<str>, Arc<Provider>>,
     /// Which provider serves a path that names none.
     pub routing: Routing,
+    /// Other HTTP APIs behind Sprag, those that say more about a path first.
+    pub routes: Vec<Arc<RouteRule>>,
     /// How calls are put together into runs.
     pub runs: Runs,
     /// What agents may do.
     pub policies: Policies,
+    /// What everybody together may spend.
+    pub budget: GlobalBudget,
     /// What Sprag adds to answers.
     pub responses: Responses,
     /// What is recorded, and for how long.
     pub events: Events,
     /// What calls cost.
     pub prices: Prices,
+    /// Verifies tokens of callers; absent without a key.
+    pub jwt: Option<Arc<Verifier>>,
     /// What Sprag writes to the terminal.
     pub log: Log,
 }
@@ -62,6 +71,8 @@ pub struct Proxy {
     pub max_requests_per_agent: usize,
     /// Grace for answers in flight at the end.
     pub drain: Duration,
+    /// Only requests with a virtual key are let in.
+    pub require_keys: bool,
 }
 
 /// The listener of the dashboard and the admin API.
@@ -84,7 +95,7 @@ pub struct Provider {
     pub family: Family,
     /// Where a key held by Sprag goes.
     pub auth: Auth,
-    /// The key held by Sprag, for callers with keys of Sprag's own. Nothing uses it yet.
+    /// The key held by Sprag, for callers with virtual keys.
     pub key: Option<Secret>,
     /// Set on every request. Marked sensitive, so that they never print.
     pub headers: HeaderMap,
@@ -148,26 +159,26 @@ pub struct Runs {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policies {
     /// The policy of agents that have none of their own.
-    pub defaults: AgentPolicy,
+    pub defaults: Policy,
     /// The others, each whole.
-    pub agents: BTreeMap<AgentName, AgentPolicy>,
+    pub agents: BTreeMap<AgentName, Policy>,
+    /// The keys that are written for each of the others, to tell where a part of a policy comes from.
+    pub written: BTreeMap<AgentName, Value>,
 }
 
-/// What one agent may do, as the configuration has it. The catalog's word stands above it.
+/// What everybody together may spend.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AgentPolicy {
-    /// How far its runs may go.
-    pub run_limits: RunLimits,
-    /// Its kill switch.
-    pub kill_switch: KillSwitch,
-    /// How its loops are detected.
-    pub rules: Arc<Rules>,
+pub struct GlobalBudget {
+    /// The limits.
+    pub budget: Budget,
+    /// Where days and months begin, for the budgets of every level.
+    pub zone: Zone,
 }
 
 impl Policies {
     /// The policy of an agent.
     #[must_use]
-    pub fn of(&self, agent: &AgentName) -> &AgentPolicy {
+    pub fn of(&self, agent: &AgentName) -> &Policy {
         self.agents.get(agent).unwrap_or(&self.defaults)
     }
 
@@ -224,6 +235,13 @@ pub struct Log {
     pub level: String,
     /// Whether each call gets a line. `Auto` is decided there too.
     pub calls: LogCalls,
+}
+
+impl Settings {
+    /// Everything that requests may be sent to.
+    pub fn upstreams(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.providers.values().chain(self.routes.iter().map(|route| &route.upstream))
+    }
 }
 
 impl Provider {

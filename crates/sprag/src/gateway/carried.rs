@@ -60,8 +60,8 @@ fn values(claim: &Value) -> Vec<String> {
     }
 }
 
-/// Base64 in the alphabet of URLs, with or without padding.
-fn base64_url(text: &str) -> Option<Vec<u8>> {
+/// Base64 in the alphabet of URLs or the usual one, with or without padding.
+pub(super) fn base64_url(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
     let (mut bits, mut count) = (0_u32, 0);
     for symbol in text.trim_end_matches('=').bytes() {

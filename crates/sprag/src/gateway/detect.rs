@@ -17,6 +17,7 @@ use sprag_core::wire::{Call, History, Reply};
 use sprag_store::RunKey;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::route::Route;
 use crate::app::App;
 
 /// Failures of detection, told at most once a minute.
@@ -63,9 +64,15 @@ pub(crate) struct SeenRun<'a> {
     pub(crate) history: Option<&'a History>,
 }
 
+/// Where a request goes, and by what its limits tell it from others. Asked only where it matters.
+pub(crate) struct Way<'a> {
+    pub(crate) route: &'a Route<'a>,
+    pub(crate) told_apart: &'a dyn Fn() -> Vec<(String, String)>,
+}
+
 /// Lets all detectors look at a request, and decides what follows.
-pub(crate) fn arrive(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>) -> Decision {
-    guarded(&app.detection_failures, seen.now, || inspect(app, rules, call, seen)).unwrap_or_else(|| {
+pub(crate) fn arrive(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Decision {
+    guarded(&app.detection_failures, seen.now, || inspect(app, rules, call, seen, way)).unwrap_or_else(|| {
         // What it had collected may be what made it fail.
         if let Some(run) = seen.run {
             app.state.watch(run.key, RunWatch::forget);
@@ -98,11 +105,11 @@ pub(crate) fn depart(app: &App, rules: &Rules, key: &RunKey, event: &Event, repl
     });
 }
 
-fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>) -> Decision {
+fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Decision {
     let now = seen.now;
     let mut findings = Vec::new();
     if rules.repeat.common.mode != Mode::Off {
-        findings.extend(app.state.count_repeat(identity(seen), now, &rules.repeat));
+        findings.extend(app.state.count_repeat(identity(seen, way), now, &rules.repeat));
     }
     // Texts to be embedded are no prompts.
     let run = seen.run.zip(call.filter(|call| call.dialect.has_assistant()));
@@ -130,12 +137,15 @@ fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>) -
     }
 }
 
-/// What makes two requests the same, byte for byte.
-fn identity(seen: &Seen<'_>) -> u64 {
-    let uri = &seen.head.uri;
-    let descriptors = [("agent", seen.agent.as_str())];
-    let query = uri.query().unwrap_or_default();
-    fingerprint(seen.head.method.as_str(), uri.path(), query, Some(xxh3_64(seen.body)), &descriptors)
+/// What makes two requests the same, byte for byte: where they go, what they hold, and who they are for their limits.
+fn identity(seen: &Seen<'_>, way: &Way<'_>) -> u64 {
+    let carried = (way.told_apart)();
+    let own = [("agent", seen.agent.as_str()), ("upstream", &*way.route.provider.name)];
+    let carried = carried.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    // Limits may go by the agent too: what is said twice says nothing more.
+    let descriptors: Vec<(&str, &str)> = own.into_iter().chain(carried.filter(|(key, _)| *key != "agent")).collect();
+    let query = seen.head.uri.query().unwrap_or_default();
+    fingerprint(seen.head.method.as_str(), way.route.path, query, Some(xxh3_64(seen.body)), &descriptors)
 }
 
 /// Does something that may fail, and says so if it does.

@@ -15,6 +15,7 @@ use sprag_core::wire::{Reason, Refusal};
 use tokio::time::Instant;
 
 use super::answer::Asked;
+use super::credentials;
 use super::headers::{limit_accept_encoding, prepare_request};
 use super::invalid;
 use super::killed::or_killed;
@@ -50,11 +51,12 @@ pub(crate) async fn forward(
     let provider = route.provider;
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = head.method.clone();
-    *request.uri_mut() = provider.url(&path_and_query(head, route.path)).map_err(invalid)?;
+    *request.uri_mut() = provider.url(&path_and_query(head, route.path, ticket.key().is_some())).map_err(invalid)?;
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     *headers = head.headers.clone();
     prepare_request(headers, &host(provider));
+    credentials::replace(headers, provider, ticket.key().is_some())?;
     if is_decoded {
         headers.remove(CONTENT_ENCODING);
     }
@@ -86,15 +88,16 @@ pub(crate) async fn forward(
             let is_head = head.method == Method::HEAD;
             Ok(Forwarded { response, provider: provider.clone(), asked, deadline, is_head })
         }
-        Err(failure) => Err(unanswered(provider, &failure, ticket)),
+        Err(failure) => Err(unanswered(route, &failure, ticket)),
     }
 }
 
-/// The path that the upstream sees, with the query of the client.
-fn path_and_query<'a>(head: &'a Parts, path: &'a str) -> Cow<'a, str> {
-    match head.uri.query() {
-        Some(query) => Cow::Owned(format!("{path}?{query}")),
-        None => Cow::Borrowed(path),
+/// The path that the upstream sees, with the query of the client as far as that is for it.
+fn path_and_query<'a>(head: &'a Parts, path: &'a str, has_key: bool) -> Cow<'a, str> {
+    let Some(query) = head.uri.query() else { return Cow::Borrowed(path) };
+    match credentials::query_for_provider(query, has_key) {
+        kept if kept.is_empty() && !query.is_empty() => Cow::Borrowed(path),
+        kept => Cow::Owned(format!("{path}?{kept}")),
     }
 }
 
@@ -102,7 +105,8 @@ fn host(provider: &Provider) -> HeaderValue {
     HeaderValue::from_str(provider.base.authority.as_str()).unwrap_or_else(|_| HeaderValue::from_static("upstream"))
 }
 
-fn unanswered(provider: &Provider, failure: &NoAnswer, ticket: &mut Ticket) -> Refusal {
+fn unanswered(route: &Route<'_>, failure: &NoAnswer, ticket: &mut Ticket) -> Refusal {
+    let (name, base) = (&route.provider.name, &route.provider.base);
     let (reason, ending) = match failure {
         NoAnswer::Unreachable(_) => (Reason::UpstreamUnreachable, Ending::UpstreamGone),
         NoAnswer::TimedOut(_) => (Reason::UpstreamTimeout, Ending::TimedOut),
@@ -114,9 +118,11 @@ fn unanswered(provider: &Provider, failure: &NoAnswer, ticket: &mut Ticket) -> R
         }
         _ => " and the network",
     };
-    let message = format!(
-        "provider `{}` at {} did not answer: {failure}. Check `[providers.{}]` in the configuration{advice}.",
-        provider.name, provider.base, provider.name
-    );
+    let (what, table) = match route.rule {
+        Some(_) => ("the upstream of route", "its `[[routes]]`".to_owned()),
+        None => ("provider", format!("`[providers.{name}]`")),
+    };
+    let message =
+        format!("{what} `{name}` at {base} did not answer: {failure}. Check {table} in the configuration{advice}.");
     Refusal::new(reason, message)
 }

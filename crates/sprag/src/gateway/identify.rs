@@ -7,6 +7,7 @@ use http::request::Parts;
 use sha2::{Digest, Sha256};
 use sprag_core::event::{Ending, RunOrigin, RunRecord};
 use sprag_core::id::{AgentName, BadName, RunId};
+use sprag_core::policy::VirtualKey;
 use sprag_core::run::{
     Brought, Clue, Lookup, Named, RETRY_MS, Remember, Scope, Signs, at_opening, at_settling, evidence, name_run,
 };
@@ -15,12 +16,11 @@ use sprag_core::wire::{Call, History, Reply};
 use sprag_store::RunKey;
 use sprag_store::state::State;
 
+use super::credentials::{CREDENTIALS, query_keys};
 use super::ticket::TicketRun;
 use crate::app::App;
 use crate::clock::Ids;
 
-/// Where clients put their credential.
-const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
 /// Headers that are meant for Sprag: one that is no text is an error, not absent.
 const RUN_HEADERS: [&str; 3] = ["x-sprag-run-id", "x-agentwall-run-id", "x-sprag-parent-run-id"];
 const AGENT_HEADERS: [&str; 2] = ["x-sprag-agent", "x-agent-id"];
@@ -51,7 +51,7 @@ pub(crate) struct Known<'a> {
     pub(crate) is_over: &'a dyn Fn(&RunKey) -> bool,
 }
 
-/// Finds the caller. Requests that are no LLM calls belong to a run only when they name it.
+/// Finds the caller. One with a virtual key is the key's agent, and its runs are the key's. Requests that are no LLM calls belong to a run only when they name it.
 ///
 /// # Errors
 /// When an agent or a run is declared with a name that cannot be one.
@@ -59,6 +59,7 @@ pub(crate) fn identify(
     known: Known<'_>,
     wanted: &[RunOrigin],
     agent_in_path: Option<&str>,
+    key: Option<&VirtualKey>,
     head: &Parts,
     call: Option<(&Call<'_>, Option<&History>)>,
     now: Timestamp,
@@ -67,10 +68,18 @@ pub(crate) fn identify(
     let headers = &head.headers;
     let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     refuse_unreadable(headers)?;
-    let agent = agent(agent_in_path, headers, call.and_then(|(call, _)| call.own.agent.as_deref()))?;
-    let scope = Scope::new(&agent, credential(head));
+    let (agent, scope) = match key {
+        Some(key) => (key.agent.clone(), Scope::of_key(&key.agent, &key.id)),
+        None => {
+            let agent = agent(agent_in_path, headers, call.and_then(|(call, _)| call.own.agent.as_deref()))?;
+            let scope = Scope::new(&agent, credential(head));
+            (agent, scope)
+        }
+    };
+    let key_id = key.map(|key| key.id.as_str());
+    let own = |id: RunId| key_id.map_or_else(|| id.clone(), |key| id.of_key(key));
     let signs = Signs::read(header);
-    let run = match name_run(&signs, call.map(|(call, _)| call), wanted)? {
+    let run = match name_run(&signs, call.map(|(call, _)| call), wanted, key_id)? {
         Some(Named { id, parent, origin }) => {
             Some(CallerRun { key: RunKey { agent: agent.clone(), id }, parent, origin, is_fresh: false })
         }
@@ -83,11 +92,11 @@ pub(crate) fn identify(
             match (found, trace) {
                 (Some((key, origin)), _) => CallerRun { key, parent: None, origin, is_fresh: false },
                 (None, Some(trace)) => {
-                    let key = RunKey { agent: agent.clone(), id: scope.trace_run(trace) };
+                    let key = RunKey { agent: agent.clone(), id: own(scope.trace_run(trace)) };
                     CallerRun { key, parent: None, origin: RunOrigin::Trace, is_fresh: false }
                 }
                 (None, None) => {
-                    let key = RunKey { agent: agent.clone(), id: ids.run(now) };
+                    let key = RunKey { agent: agent.clone(), id: own(ids.run(now)) };
                     CallerRun { key, parent: None, origin: RunOrigin::Conversation, is_fresh: true }
                 }
             }
@@ -109,6 +118,11 @@ pub(crate) fn agent(in_path: Option<&str>, headers: &HeaderMap, in_body: Option<
     let header = |name: &&str| headers.get(*name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     let named = in_path.as_deref().or_else(|| AGENT_HEADERS.iter().find_map(header)).or(in_body);
     Ok(named.map(AgentName::parse).transpose()?.unwrap_or_default())
+}
+
+/// Every agent that the headers name.
+pub(crate) fn agents_named(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    AGENT_HEADERS.iter().flat_map(|name| headers.get_all(*name)).map(|value| value.as_bytes())
 }
 
 /// Leaves behind what ties later requests to the run of a call that is over. Only the first time does anything.
@@ -179,13 +193,8 @@ fn key_id(credential: &[u8]) -> String {
     Sha256::digest(bare).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn query_keys(head: &Parts) -> impl Iterator<Item = &[u8]> {
-    let pairs = head.uri.query().unwrap_or_default().split('&');
-    pairs.filter_map(|pair| pair.strip_prefix("key=")).map(str::as_bytes)
-}
-
 /// A part of a path as it was meant: clients write `%40` for `@`. What is not valid stays as it is.
-fn percent_decoded(text: &str) -> Cow<'_, str> {
+pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

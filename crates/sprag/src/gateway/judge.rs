@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use sprag_core::id::AgentName;
-use sprag_core::loops::{Action, Decision, Mode, Rules};
-use sprag_core::policy::{Facts, Permit, judge as decide};
+use sprag_core::event::WouldBlock;
+use sprag_core::loops::Decision;
+use sprag_core::policy::{Facts, Judgement, Permit, judge as decide};
 use sprag_core::wire::{Call, Refusal};
-use sprag_store::catalog::Snapshot;
+use sprag_store::state::RatesTaken;
 
-use super::detect;
+use super::detect::{self, Way};
 use super::open::{Opening, progress};
+use super::rates::{self, Limited};
 use super::route::Route;
+use super::spending::{Plan, Spending};
 use super::ticket::Ticket;
 use crate::app::App;
 use crate::config::Settings;
@@ -26,7 +28,7 @@ pub(crate) struct Case<'a> {
     pub(crate) opening: Opening,
 }
 
-/// Judges a call. A consequence is durable before the refusal is given.
+/// Judges a call. A consequence is durable before the refusal is given, and what is set aside before the call goes out.
 pub(crate) async fn judge(
     app: &Arc<App>,
     settings: &Settings,
@@ -34,32 +36,61 @@ pub(crate) async fn judge(
     ticket: &mut Ticket,
 ) -> Result<Permit, Refusal> {
     let Case { route, head, body, call, opening } = case;
-    let agent = &ticket.event().agent;
-    let snapshot = app.catalog.snapshot();
-    let kill = ticket.kill(&snapshot);
-    let runs = progress(&snapshot, opening.tree, ticket);
+    let (agent, now) = (ticket.event().agent.clone(), ticket.event().at);
+    let policy = app.policy(&agent);
+    let rules = route.rule.map_or(&policy.rules, |rule| &rule.rules);
     let model = call.and_then(|call| call.model.as_deref());
+    // A call that is refused anyway waits for nobody.
+    let killed_before = ticket.kill(&app.catalog.snapshot());
+    let mut spending = match call {
+        Some(call) if killed_before.is_none() => {
+            let (tree, habits) = (&opening.tree, opening.habits);
+            let price = app.price(route.provider, None, model);
+            let plan = Plan { settings, policy: &policy.policy, call, price, tree, habits, body };
+            Spending::plan(app, plan, ticket).await
+        }
+        _ => Spending::default(),
+    };
+    let tokens = spending.tokens();
+
+    let snapshot = app.catalog.snapshot();
+    let kill = killed_before.or_else(|| ticket.kill(&snapshot));
+    let runs = progress(&snapshot, &opening.tree, ticket);
     let facts = Facts {
+        now,
         kill: kill.as_deref(),
-        standing: snapshot.agent(agent).map(|standing| &**standing),
+        standing: snapshot.agent(&agent).map(|standing| &**standing),
+        policy: &policy.policy,
+        is_llm: route.dialect.is_llm(),
+        model,
+        is_priced: model.is_none() || spending.is_priced(),
+        blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
         agent_in_flight: opening.agent_in_flight,
         max_agent_in_flight: u32::try_from(settings.proxy.max_requests_per_agent).unwrap_or(u32::MAX),
         runs: &runs,
-        run_limits: settings.policies.of(agent).run_limits,
-        model,
-        is_priced: model.is_none() || app.price(route.provider, None, model).is_some(),
-        blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
     };
-    let rules = rules(settings, &snapshot, agent);
+    let mut taken = RatesTaken::default();
+    let limited = Limited { settings, route, head, policy: &policy.policy, ticket };
+    let rates = || {
+        let (weighed, counted) = rates::take(app, limited, tokens);
+        taken = counted;
+        weighed
+    };
     let mut decision = Decision::default();
-    let judged = decide(&facts, || {
-        decision = detect::arrive(app, &rules, call, &ticket.seen(head, body));
+    let loops = || {
+        let told_apart = || rates::descriptors(limited);
+        decision = detect::arrive(app, rules, call, &ticket.seen(head, body), &Way { route, told_apart: &told_apart });
         decision.clone()
-    });
-    let agent = agent.clone();
-    ticket.set_verdict(rules, decision);
-    match judged {
-        Ok(permit) => Ok(permit),
+    };
+    let Judgement { verdict, would_stop } = decide(&facts, rates, loops, || spending.reserve(app, now));
+    ticket.set_verdict(rules.clone(), decision);
+    ticket.set_would_block(would_stop.into_iter().map(would_block).collect());
+    ticket.set_limits(taken, spending);
+    match verdict {
+        Ok(permit) => {
+            ticket.mark_permitted(permit.advice());
+            Ok(permit)
+        }
         Err(stop) => {
             if let Some(consequence) = stop.consequence {
                 app.follow(agent, *consequence).await;
@@ -69,20 +100,13 @@ pub(crate) async fn judge(
     }
 }
 
-/// An agent's rules, its kill switch included.
-fn rules(settings: &Settings, snapshot: &Snapshot, agent: &AgentName) -> Arc<Rules> {
-    let policy = settings.policies.of(agent);
-    let change = snapshot.agent(agent).map(|standing| standing.kill_switch).unwrap_or_default();
-    let switch = change.over(policy.kill_switch);
-    let score = &policy.rules.score.common;
-    match switch.enabled {
-        true => Arc::new(policy.rules.with_kill_switch(switch.window_size, switch.threshold)),
-        // Nothing deactivates an agent whose switch is off, whatever the preset says.
-        false if score.mode == Mode::Enforce && score.action == Action::DeactivateAgent => {
-            let mut rules = Rules::clone(&policy.rules);
-            rules.score.common.mode = Mode::Off;
-            Arc::new(rules)
-        }
-        false => policy.rules.clone(),
+fn would_block(refusal: Refusal) -> WouldBlock {
+    WouldBlock {
+        reason: refusal.reason.as_str().to_owned(),
+        exceeded_limit: refusal.fields.get("exceeded_limit").and_then(|limit| limit.as_str()).map(str::to_owned),
+        message: refusal.message,
     }
 }
+
+#[cfg(test)]
+mod cost;

@@ -17,6 +17,8 @@ use crate::app::App;
 /// A call, as far as kills care.
 pub(crate) struct Watched {
     pub(crate) agent: AgentName,
+    /// The virtual key that it came with, by its id.
+    pub(crate) key: Option<String>,
     /// Its run and the runs above it, nearest first.
     pub(crate) runs: Vec<RunId>,
     pub(crate) head: Arc<Parts>,
@@ -44,7 +46,7 @@ impl Watched {
         let plain = |path| percent_decode_str(path).decode_utf8_lossy();
         let (sent, routed) = (plain(self.head.uri.path()), plain(&self.path));
         let values = |descriptor: &Descriptor| carried(&self.head, descriptor);
-        let keys = || key_ids(&self.head);
+        let keys = || key_ids(&self.head).into_iter().chain(self.key.clone()).collect();
         let subject =
             Subject { agent: &self.agent, runs: &self.runs, keys: &keys, carried: &values, paths: &[&sent, &routed] };
         snapshot.kills.find(&subject, app.clock.now()).cloned()

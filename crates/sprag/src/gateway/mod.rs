@@ -1,7 +1,7 @@
 //! A request's way through Sprag. [`handle`] is the line; each step is a file.
 //!
 //! ```text
-//! route → read → parse → identify → open → judge → forward → observe → settle
+//! route → admit → read → parse → identify → open → judge → forward → observe → settle
 //! ```
 //!
 //! A step takes values and returns a value. Every early exit is a [`Refusal`], which `respond` turns into bytes in the
@@ -9,22 +9,29 @@
 
 mod answer;
 mod audience;
+mod authenticate;
 mod body;
 mod carried;
 mod chant;
+mod credentials;
 mod detect;
+mod elsewhere;
 mod encoding;
 mod forward;
 mod headers;
 pub(crate) mod identify;
 mod judge;
 mod killed;
+pub mod limit_keys;
 mod observe;
 mod open;
+pub(crate) mod pilot;
+mod rates;
 mod read;
 mod reader;
 mod respond;
 mod route;
+mod spending;
 mod throttle;
 mod ticket;
 
@@ -45,6 +52,7 @@ pub use self::detect::DetectionFailures;
 use self::encoding::{Decoder, decode_all};
 use self::forward::Forwarded;
 use self::judge::Case;
+pub use self::pilot::Pilots;
 use self::route::Route;
 pub use self::throttle::Throttle;
 use self::ticket::Ticket;
@@ -62,7 +70,10 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     // Kept for as long as the answer: a kill may name any header.
     let head = Arc::new(head);
     let Some(route) = route::find(&settings, &head.method, head.uri.path(), &head.headers) else {
-        return respond::nowhere(&settings, head.uri.path());
+        return match authenticate::authenticate(&app, &settings, &head) {
+            Ok(_) => respond::nowhere(&settings, head.uri.path()),
+            Err(denied) => respond::turn_away(&denied.refusal),
+        };
     };
     let mut ticket = Ticket::new(app.clone(), &route, &head, arrived);
     let mut audience = Audience::new(settings.clone(), &route, &head);
@@ -88,11 +99,18 @@ async fn send(
     audience: &mut Audience,
     ticket: &mut Ticket,
 ) -> Result<Forwarded, Refusal> {
+    let is_expecting = head.headers.contains_key(http::header::EXPECT);
+    if let Err(refusal) = authenticate::admit(app, settings, route, head, ticket) {
+        read::dismiss(body, is_expecting).await;
+        return Err(refusal);
+    }
+    audience.know(ticket.key());
     // Whatever is wrong with the body, it is this agent's. A name that cannot be one is refused below.
-    if let Ok(agent) = identify::agent(route.agent, &head.headers, None) {
+    if ticket.key().is_none()
+        && let Ok(agent) = identify::agent(route.agent, &head.headers, None)
+    {
         ticket.set_caller(agent, None);
     }
-    let is_expecting = head.headers.contains_key(http::header::EXPECT);
     let sent = match read::read(body, settings.proxy.max_body_bytes, is_expecting).await {
         Ok(sent) => sent,
         Err(unread) => {
@@ -102,6 +120,7 @@ async fn send(
             return Err(respond::unread(unread));
         }
     };
+    route::check(route, &head.headers).map_err(invalid)?;
     let read_at = Instant::now();
     let plain = decoded(route, head, &sent, settings.proxy.max_body_bytes)?;
     let call = match route.dialect.is_llm() {
@@ -110,6 +129,9 @@ async fn send(
     };
     audience.listen(call.as_ref(), head);
     let opening = open::open(app, settings, route, head, call.as_ref(), ticket).await?;
+    if call.is_some() {
+        ticket.keep_sample(&plain);
+    }
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
     let permit = judge::judge(app, settings, case, ticket).await?;
     if let Some(delay_ms) = permit.advice().delay_ms {
@@ -125,9 +147,6 @@ async fn send(
         strips_usage: wants_usage && call.as_ref().is_some_and(|call| !call.stream_options.asks_for_usage()),
         metadata: settings.responses.metadata && route.dialect.is_llm(),
     };
-    if call.is_some() {
-        ticket.keep_sample(&plain);
-    }
     // A body that must change is sent decoded; any other goes as it came.
     let (body, is_decoded) = match changed {
         Some(changed) => (Bytes::from(changed), true),

@@ -149,7 +149,7 @@ impl Observed {
                         self.ticket.mark_first_byte();
                         let taken = self.reader.take(data, &mut self.out);
                         let goes_on = taken == Taken::Passed;
-                        if !goes_on || !self.is_chanting() {
+                        if !goes_on || !(self.is_chanting() || self.is_outrunning()) {
                             self.act(taken);
                         }
                     }
@@ -176,6 +176,16 @@ impl Observed {
         };
         self.listener = None;
         let Some(refusal) = self.ticket.chants(finding) else { return false };
+        self.fail_with(Ending::CutOff, refusal);
+        true
+    }
+
+    /// Cuts off an answer that nobody pays for any more.
+    fn is_outrunning(&mut self) -> bool {
+        if !self.reader.is_events() {
+            return false;
+        }
+        let Some(refusal) = self.ticket.outruns(self.reader.reply()) else { return false };
         self.fail_with(Ending::CutOff, refusal);
         true
     }

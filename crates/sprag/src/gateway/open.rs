@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use sprag_core::event::{RunOrigin, RunRecord};
-use sprag_core::policy::RunProgress;
+use sprag_core::policy::{Habits, RunProgress};
 use sprag_core::wire::{Call, Reason, Refusal, read_history};
 use sprag_store::RunKey;
 use sprag_store::catalog::Snapshot;
 use sprag_store::state::{OpenRequest, RunPlace};
 
+use super::authenticate::speaks_for;
 use super::identify::{CallerRun, Known, identify};
 use super::invalid;
 use super::killed::Watched;
@@ -28,6 +29,8 @@ pub(crate) struct Opening {
     pub(crate) agent_in_flight: u32,
     /// The run of the call and those above it, nearest first; none outside any run.
     pub(crate) tree: Vec<RunPlace>,
+    /// What the run's calls used so far.
+    pub(crate) habits: Habits,
 }
 
 /// Counts the call in its run, or for its agent alone, and writes that on the ticket.
@@ -52,13 +55,18 @@ pub(crate) async fn open(
         snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| now.since_ms(kill.at) > KILLED_RETRY_MS)
     };
     let known = Known { state: &app.state, ids: &app.ids, is_over: &is_over };
-    let caller = identify(known, sources, route.agent, head, with_history, now).map_err(invalid)?;
+    let key = ticket.key().map(|entry| &entry.key);
+    if let Some(key) = key {
+        speaks_for(key, call.and_then(|call| call.own.agent.as_deref()).map(str::as_bytes))?;
+    }
+    let key_id = key.map(|key| key.id.clone());
+    let caller = identify(known, sources, route.agent, key, head, with_history, now).map_err(invalid)?;
     ticket.set_caller(caller.agent.clone(), call.and_then(|call| call.model.as_deref()));
     let mut watched =
-        Watched { agent: caller.agent, runs: Vec::new(), head: head.clone(), path: route.path.to_owned() };
+        Watched { agent: caller.agent, key: key_id, runs: Vec::new(), head: head.clone(), path: route.path.to_owned() };
     let Some(CallerRun { key, parent, origin, is_fresh }) = caller.run else {
         ticket.set_watched(watched);
-        return Ok(Opening { agent_in_flight: ticket.enter(), tree: Vec::new() });
+        return Ok(Opening { agent_in_flight: ticket.enter(), tree: Vec::new(), habits: Habits::default() });
     };
 
     // A run that is named may be older than this process, and so may the runs above it.
@@ -73,22 +81,21 @@ pub(crate) async fn open(
     ticket.set_run(TicketRun { key, scope: caller.scope, history, has_left_evidence: false }, record);
     watched.runs = opened.tree.iter().map(|place| place.id.clone()).collect();
     ticket.set_watched(watched);
-    Ok(Opening { agent_in_flight: opened.agent_in_flight, tree: opened.tree })
+    Ok(Opening { agent_in_flight: opened.agent_in_flight, tree: opened.tree, habits: opened.habits })
 }
 
 /// How far the runs of a call have come since they began, or were resumed.
-pub(crate) fn progress(snapshot: &Snapshot, tree: Vec<RunPlace>, ticket: &Ticket) -> Vec<RunProgress> {
+pub(crate) fn progress(snapshot: &Snapshot, tree: &[RunPlace], ticket: &Ticket) -> Vec<RunProgress> {
     let (agent, now) = (&ticket.event().agent, ticket.event().at);
-    let since_mark = |place: RunPlace| {
-        let RunPlace { id, origin, steps, first_at } = place;
-        let mark = snapshot.mark(&RunKey { agent: agent.clone(), id: id.clone() });
-        let begun = mark.map_or(first_at, |mark| mark.at.max(first_at));
+    let since_mark = |place: &RunPlace| {
+        let mark = snapshot.mark(&RunKey { agent: agent.clone(), id: place.id.clone() });
+        let begun = mark.map_or(place.first_at, |mark| mark.at.max(place.first_at));
         RunProgress {
-            run: id,
-            steps: steps.saturating_sub(mark.map_or(0, |mark| mark.steps)),
+            run: place.id.clone(),
+            steps: place.steps.saturating_sub(mark.map_or(0, |mark| mark.steps)),
             age_ms: now.since_ms(begun),
-            is_declared: origin == RunOrigin::Declared,
+            is_declared: place.origin == RunOrigin::Declared,
         }
     };
-    tree.into_iter().map(since_mark).collect()
+    tree.iter().map(since_mark).collect()
 }

@@ -29,9 +29,7 @@ pub(crate) enum Unread {
 /// it is too large.
 pub(crate) async fn read(mut body: Incoming, limit: usize, is_expecting: bool) -> Result<Bytes, Unread> {
     if body.size_hint().lower() > limit as u64 {
-        if !is_expecting {
-            let _ = tokio::time::timeout(LINGER, discard(body)).await;
-        }
+        dismiss(body, is_expecting).await;
         return Err(Unread::TooLarge(limit));
     }
     let mut first = Bytes::new();
@@ -60,6 +58,13 @@ pub(crate) async fn read(mut body: Incoming, limit: usize, is_expecting: bool) -
         joined.extend_from_slice(&data);
     }
     Ok(if joined.is_empty() { first } else { joined.freeze() })
+}
+
+/// Takes a body that nobody will read, as far as the client must be rid of it before it listens.
+pub(crate) async fn dismiss(body: Incoming, is_expecting: bool) {
+    if !is_expecting {
+        let _ = tokio::time::timeout(LINGER, discard(body)).await;
+    }
 }
 
 async fn discard(mut body: Incoming) {

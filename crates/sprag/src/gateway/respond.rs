@@ -35,7 +35,7 @@ const FAIRVISOR_LOOP_DELAY: HeaderName = HeaderName::from_static("x-fairvisor-lo
 pub(crate) fn refuse(audience: &Audience, refusal: Refusal, mut ticket: Ticket) -> Response<Body> {
     let mut refusal = refusal.with("agent", ticket.event().agent.as_str());
     if let Some(run) = &ticket.event().run {
-        refusal = refusal.with("run_id", run.id.as_str()).with("step", run.step);
+        refusal = refusal.with("run_id", run.id.for_caller()).with("step", run.step);
     }
     let refusal = audience.put(refusal);
     ticket.refuse(&refusal);
@@ -61,6 +61,14 @@ pub(crate) fn nowhere(settings: &Settings, path: &str) -> Response<Body> {
         settings.admin.listen
     );
     error(Family::Openai, &Refusal::new(Reason::NotFound, message))
+}
+
+/// A request that leads to no provider, of a caller who is not let in. It is not recorded either.
+pub(crate) fn turn_away(refusal: &Refusal) -> Response<Body> {
+    let mut response = error(Family::Openai, refusal);
+    response.headers_mut().insert(BLOCKED, HeaderValue::from_static(refusal.reason.as_str()));
+    response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    response
 }
 
 /// The process is alive.
@@ -95,7 +103,7 @@ pub(crate) fn sign(headers: &mut HeaderMap, audience: &Audience, event: &Event, 
     };
     insert([REQUEST_ID, REQUEST_ID], &event.id);
     if let Some(run) = &event.run {
-        insert([RUN_ID, AGENTWALL_RUN_ID], run.id.as_str());
+        insert([RUN_ID, AGENTWALL_RUN_ID], run.id.for_caller());
         insert([STEP, AGENTWALL_STEP], &run.step.to_string());
     }
     if let Some(settled) = settled {

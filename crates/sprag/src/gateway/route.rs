@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
+use percent_encoding::percent_decode_str;
 use sprag_core::wire::{Dialect, Family};
 
-use crate::config::{Provider, Settings};
+use crate::config::{Provider, RouteRule, Settings};
 
 /// The way of one request.
 #[derive(Debug)]
 pub(crate) struct Route<'a> {
-    /// The provider it goes to.
+    /// The provider it goes to, or the upstream of a route.
     pub(crate) provider: &'a Arc<Provider>,
+    /// What the route allows, where it is one to another API.
+    pub(crate) rule: Option<&'a RouteRule>,
     /// The agent, when the path names it.
     pub(crate) agent: Option<&'a str>,
     /// The path that the provider sees, before its base URL is put in front.
@@ -41,11 +44,50 @@ pub(crate) fn find<'a>(
         }
         None => (None, path),
     };
+    if let Some(rule) = ruled(settings, method, path) {
+        return Some(Route { provider: &rule.upstream, rule: Some(rule), agent, path, dialect: Dialect::Opaque });
+    }
     let (provider, path) = match named_provider(settings, path) {
         Some(found) => found,
         None => (settings.providers.get(default_provider(settings, method, path, headers)?)?, path),
     };
-    Some(Route { provider, agent, path, dialect: Dialect::of_request(method.as_str(), path) })
+    Some(Route { provider, rule: None, agent, path, dialect: Dialect::of_request(method.as_str(), path) })
+}
+
+/// What a route cannot take, and why.
+///
+/// # Errors
+/// For a request that the upstream could understand otherwise than Sprag, or that would leave Sprag's sight.
+pub(crate) fn check(route: &Route<'_>, headers: &HeaderMap) -> Result<(), &'static str> {
+    if route.rule.is_none() {
+        return Ok(());
+    }
+    if climbs(route.path) {
+        return Err("the path of a request to a route has no `.` or `..` in it");
+    }
+    let mut upgrades = headers.get_all(http::header::UPGRADE).iter();
+    if upgrades.any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket")) {
+        return Err("routes carry HTTP requests and no WebSockets; let the client use HTTP, or connect it directly");
+    }
+    Ok(())
+}
+
+/// Whether a path leads elsewhere than it says, once somebody resolves its dots.
+fn climbs(path: &str) -> bool {
+    let plain = percent_decode_str(path).decode_utf8_lossy();
+    plain.split(['/', '\\']).any(|part| part == "." || part == "..")
+}
+
+/// The first route that takes a path. The upstream decodes it too, so it is decoded to be compared.
+fn ruled<'a>(settings: &'a Settings, method: &Method, path: &str) -> Option<&'a RouteRule> {
+    if settings.routes.is_empty() {
+        return None;
+    }
+    let plain = percent_decode_str(path).decode_utf8_lossy();
+    let takes = |rule: &&Arc<RouteRule>| {
+        rule.selector.takes(&plain) && (rule.methods.is_empty() || rule.methods.contains(method))
+    };
+    settings.routes.iter().find(takes).map(|rule| &**rule)
 }
 
 /// A load balancer that asks whether the process is alive. More than that is told on the admin listener only.

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord};
+use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::limits::{EVENT_PATH_BYTES, MODEL_NAME_BYTES};
 use sprag_core::loops::{Action, Decision, Finding, Mode, Rules, Verdict};
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{Kill, chanting, killed, loop_warning};
+use sprag_core::policy::{Advice, Kill, chanting, killed, loop_warning};
 use sprag_core::price::cost;
 use sprag_core::run::Scope;
 use sprag_core::usage::Usage;
 use sprag_core::wire::{History, Refusal, Reply};
 use sprag_store::RunKey;
-use sprag_store::catalog::Snapshot;
-use sprag_store::state::{RunTotals, Settlement};
+use sprag_store::catalog::{KeyEntry, Snapshot};
+use sprag_store::state::{Lesson, RatesTaken, RunTotals, Settlement};
 use tokio::task::JoinHandle;
 
 use super::chant::Listener;
@@ -27,6 +27,7 @@ use super::detect::{self, Seen, SeenRun};
 use super::identify::leave_evidence;
 use super::killed::{KillWatch, Watched};
 use super::route::Route;
+use super::spending::Spending;
 use crate::app::App;
 use crate::config::Provider;
 use crate::tokens::PromptSample;
@@ -37,11 +38,18 @@ pub(crate) struct Ticket {
     provider: Arc<Provider>,
     /// Filled as the call goes on; recorded when it settles.
     event: Event,
+    /// The virtual key that the call came with.
+    key: Option<Arc<KeyEntry>>,
     run: Option<TicketRun>,
     /// What kills are held against; absent until the caller is known.
     watched: Option<Arc<Watched>>,
     /// The rules by which detection looked at the request; absent where it did not.
     rules: Option<Arc<Rules>>,
+    /// What it takes of rates and budgets.
+    rates: RatesTaken,
+    spending: Spending,
+    /// Something that the caller is told with the answer.
+    warning: Option<String>,
     /// The request waited so long because it repeats itself.
     delay_ms: Option<u64>,
     /// Counted for its agent, outside any run.
@@ -95,6 +103,7 @@ impl Ticket {
             at: now,
             kind: if route.dialect.is_llm() { EventKind::LlmCall } else { EventKind::Request },
             agent: AgentName::default(),
+            key: None,
             run: None,
             provider: route.provider.name.to_string(),
             dialect: route.dialect,
@@ -113,6 +122,7 @@ impl Ticket {
             tools: Vec::new(),
             blocked: false,
             block_reason: None,
+            would_block: Vec::new(),
             error: None,
             act: None,
             verdict: None,
@@ -122,9 +132,13 @@ impl Ticket {
             app,
             provider: route.provider.clone(),
             event,
+            key: None,
             run: None,
             watched: None,
             rules: None,
+            rates: RatesTaken::default(),
+            spending: Spending::default(),
+            warning: None,
             delay_ms: None,
             has_entered: false,
             arrived,
@@ -146,6 +160,18 @@ impl Ticket {
     pub(crate) fn set_caller(&mut self, agent: AgentName, model: Option<&str>) {
         self.event.agent = agent;
         self.event.model = model.map(|name| name[..name.floor_char_boundary(MODEL_NAME_BYTES)].to_owned());
+    }
+
+    /// The virtual key that the call came with: it says who calls.
+    pub(crate) fn set_key(&mut self, entry: Arc<KeyEntry>) {
+        self.event.agent = entry.key.agent.clone();
+        self.event.key = Some(entry.key.id.clone());
+        self.key = Some(entry);
+    }
+
+    /// The virtual key that the call came with.
+    pub(crate) fn key(&self) -> Option<&Arc<KeyEntry>> {
+        self.key.as_ref()
     }
 
     /// The call was opened in its run, and must be settled there.
@@ -187,6 +213,43 @@ impl Ticket {
         self.event.shadow = decision.shadow.filter(|verdict| verdict.action.stops());
     }
 
+    /// Why limits in shadow would have refused the call.
+    pub(crate) fn set_would_block(&mut self, would_block: Vec<WouldBlock>) {
+        self.event.would_block = would_block;
+    }
+
+    /// What the call takes of rates and budgets, to be given back or booked when it settles.
+    pub(crate) fn set_limits(&mut self, rates: RatesTaken, spending: Spending) {
+        self.rates = rates;
+        self.spending = spending;
+    }
+
+    /// The call may go out: what is set aside for it is on record from now on.
+    pub(crate) fn mark_permitted(&mut self, advice: &Advice) {
+        self.warning.clone_from(&advice.warning);
+        self.record_open();
+    }
+
+    /// Sets more aside for an answer that is longer than expected. Gives what the client is told when there is no more,
+    /// and the answer must be cut.
+    pub(crate) fn outruns(&mut self, reply: &Reply) -> Option<Refusal> {
+        let before = self.spending.reserved();
+        let followed = self.spending.follow(&self.app, reply, &self.sample, &self.event);
+        let Err(stop) = followed else {
+            if self.spending.reserved() != before {
+                self.record_open();
+            }
+            return None;
+        };
+        if let Some(consequence) = stop.consequence {
+            let (app, agent) = (self.app.clone(), self.event.agent.clone());
+            self.app.settling.spawn(async move { app.follow(agent, *consequence).await });
+        }
+        let refusal = self.signed(stop.refusal);
+        self.mark_failed(Ending::CutOff, refusal.reason.as_str());
+        Some(refusal)
+    }
+
     /// Listens to the answer, where the rules ask for that.
     pub(crate) fn listener(&self) -> Option<Listener> {
         self.rules.as_ref().and_then(Listener::new)
@@ -196,10 +259,7 @@ impl Ticket {
     pub(crate) fn chants(&mut self, finding: Finding) -> Option<Refusal> {
         let action = self.rules.as_ref().map_or(Action::Reject, |rules| rules.chant.common.action);
         let is_enforced = finding.mode == Mode::Enforce;
-        let mut refusal = chanting(&finding).with("agent", self.event.agent.as_str());
-        if let Some(run) = &self.event.run {
-            refusal = refusal.with("run_id", run.id.as_str()).with("step", run.step);
-        }
+        let refusal = self.signed(chanting(&finding));
         let verdict = Verdict { finding, action, strike: 1, retry_seconds: None };
         if !is_enforced {
             self.event.shadow.get_or_insert(verdict);
@@ -228,6 +288,11 @@ impl Ticket {
     pub(crate) fn enter(&mut self) -> u32 {
         self.has_entered = true;
         self.app.state.enter(&self.event.agent)
+    }
+
+    /// What is kept of the prompt.
+    pub(crate) fn sample(&self) -> &PromptSample {
+        &self.sample
     }
 
     /// Keeps what is needed of a request body in case its tokens must be counted.
@@ -261,10 +326,7 @@ impl Ticket {
 
     /// The call is killed while it is under way; gives what the client is told.
     pub(crate) fn killed(&mut self, kill: &Kill) -> Refusal {
-        let mut refusal = killed(kill).with("agent", self.event.agent.as_str());
-        if let Some(run) = &self.event.run {
-            refusal = refusal.with("run_id", run.id.as_str()).with("step", run.step);
-        }
+        let refusal = self.signed(killed(kill));
         self.mark_failed(Ending::Killed, refusal.reason.as_str());
         self.event.blocked = true;
         self.event.block_reason = Some(refusal.reason.as_str().to_owned());
@@ -313,7 +375,12 @@ impl Ticket {
             event.cost = price.map(|price| cost(&price, usage));
             event.unpriced = event.cost.is_none() && usage.total_tokens() > 0;
         }
-        let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply));
+        if self.was_sent {
+            event.cost = event.cost.max(self.spending.unread_cost(event, reply, self.answered_with));
+        }
+        let lesson = event.usage.filter(|_| ending == Ending::Complete).and_then(|usage| self.spending.lesson(&usage));
+        let warning = self.warning.take();
+        let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply, lesson, warning));
         if let Some((run, rules)) = self.run.as_ref().zip(self.rules.as_ref()) {
             detect::depart(&self.app, rules, &run.key, event, reply);
         }
@@ -321,6 +388,10 @@ impl Ticket {
             self.app.state.leave(&event.agent);
         }
         self.app.record(event);
+        // Recorded first: should Sprag end in between, what is set aside is charged or the cost is, and never both.
+        let used = event.usage.map_or(0, |usage| usage.total_tokens());
+        self.app.state.correct_rates(&std::mem::take(&mut self.rates), used);
+        self.spending.settle(&self.app, event);
         settled
     }
 
@@ -348,6 +419,21 @@ impl Ticket {
         }
     }
 
+    /// A refusal that says whose call it was.
+    fn signed(&self, refusal: Refusal) -> Refusal {
+        let refusal = refusal.with("agent", self.event.agent.as_str());
+        match &self.event.run {
+            Some(run) => refusal.with("run_id", run.id.for_caller()).with("step", run.step),
+            None => refusal,
+        }
+    }
+
+    fn record_open(&self) {
+        if let Some(open) = self.spending.open_call(&self.event) {
+            self.app.history.opened(&open);
+        }
+    }
+
     /// Moves the account out, leaving a settled shell behind.
     fn take(&mut self) -> Ticket {
         self.is_settled = true;
@@ -355,9 +441,13 @@ impl Ticket {
             app: self.app.clone(),
             provider: self.provider.clone(),
             event: self.event.clone(),
+            key: self.key.clone(),
             run: self.run.take(),
             watched: self.watched.take(),
             rules: self.rules.take(),
+            rates: std::mem::take(&mut self.rates),
+            spending: std::mem::take(&mut self.spending),
+            warning: self.warning.take(),
             delay_ms: self.delay_ms,
             has_entered: std::mem::take(&mut self.has_entered),
             arrived: self.arrived,
@@ -379,9 +469,20 @@ impl Drop for Ticket {
 }
 
 /// Adds a settled call to its run and remembers what ties later requests to it.
-fn settle_run(app: &Arc<App>, run: &mut TicketRun, event: &Event, reply: &Reply) -> Settled {
-    let settlement = Settlement { cost: event.cost, usage: event.usage, ending: event.ending, now: app.clock.now() };
+fn settle_run(
+    app: &Arc<App>,
+    run: &mut TicketRun,
+    event: &Event,
+    reply: &Reply,
+    lesson: Option<Lesson>,
+    warning: Option<String>,
+) -> Settled {
+    let (cost, usage, ending, now) = (event.cost, event.usage, event.ending, app.clock.now());
+    let settlement = Settlement { cost, usage, ending, now };
     let totals = app.state.settle(&run.key, settlement);
+    if let Some(lesson) = lesson {
+        app.state.learn(&run.key, event.model.as_deref().unwrap_or_default(), &lesson);
+    }
     leave_evidence(app, run, event.run.as_ref(), event.ending, reply);
     let is_named = |run: &RunRecord| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session);
     if event.ending == Ending::Killed && !event.run.as_ref().is_some_and(is_named) {
@@ -389,7 +490,7 @@ fn settle_run(app: &Arc<App>, run: &mut TicketRun, event: &Event, reply: &Reply)
     }
     let model = event.model.as_deref().unwrap_or("unknown");
     let unpriced = event.unpriced.then(|| format!("model `{model}` has no price; its cost is unknown"));
-    let warning = event.verdict.as_ref().map(loop_warning).or(unpriced);
+    let warning = event.verdict.as_ref().map(loop_warning).or(warning).or(unpriced);
     Settled { cost: event.cost, totals, warning }
 }
 

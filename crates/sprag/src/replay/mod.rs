@@ -106,6 +106,7 @@ fn call_of<'a>(dialect: Dialect, model: Option<&'a str>, items: Vec<&'a RawValue
         items,
         prompt: None,
         max_output_tokens: None,
+        choices: 1,
         previous_id: None,
         session: None,
         own: OwnFields::default(),

@@ -1,10 +1,11 @@
-//! What must never be lost: kills, resumed runs, and where agents stand.
+//! What must never be lost: kills, resumed runs, virtual keys, where agents stand, and corrections of what was spent.
 //!
 //! Everything is read once, at the start, into a [`Snapshot`] that requests look at without a lock. A change is on disk
 //! before anybody sees it, then a new snapshot takes the place of the old one. A kill that the disk refuses holds all
 //! the same: the error says so, and it is written with the next kill, unless the process ends before. Nothing here
 //! decides anything.
 
+mod keys;
 mod snapshot;
 mod table;
 mod writer;
@@ -13,8 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use sprag_core::id::AgentName;
-use sprag_core::limits::{AGENT_STANDINGS, KILLED_RUNS, RUN_MARKS, WIDE_KILLS};
-use sprag_core::policy::{AgentStanding, Kill, KillScope};
+use sprag_core::limits::{ADJUSTMENTS, AGENT_STANDINGS, KILLED_RUNS, RUN_MARKS, VIRTUAL_KEYS, WIDE_KILLS};
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{AccountId, AgentStanding, Kill, KillScope};
 use sprag_core::time::Timestamp;
 
 use crate::data_dir::DataDir;
@@ -25,6 +27,7 @@ use crate::sqlite::{CATALOG, open_writer};
 
 use writer::Writer;
 
+pub use keys::{KeyEntry, SecretHash};
 pub use snapshot::{Mark, Snapshot};
 
 /// The catalog of one data directory.
@@ -49,11 +52,22 @@ pub struct Bounds {
     pub marks: usize,
     /// Agents.
     pub agents: usize,
+    /// Corrections of what accounts have spent; those of the oldest times leave first.
+    pub adjustments: usize,
+    /// Virtual keys, those that ended included.
+    pub keys: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Bounds {
-        Bounds { killed_runs: KILLED_RUNS, wide_kills: WIDE_KILLS, marks: RUN_MARKS, agents: AGENT_STANDINGS }
+        Bounds {
+            killed_runs: KILLED_RUNS,
+            wide_kills: WIDE_KILLS,
+            marks: RUN_MARKS,
+            agents: AGENT_STANDINGS,
+            adjustments: ADJUSTMENTS,
+            keys: VIRTUAL_KEYS,
+        }
     }
 }
 
@@ -201,6 +215,31 @@ impl Catalog {
                 Arc::make_mut(&mut snapshot.agents).insert(agent.clone(), standing.clone());
             }
             (written.map(|()| standing), is_kept)
+        })
+    }
+
+    /// Adds to what an account has spent in the time that begins at `start`, or takes from it. Gives what was added in all.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing changes.
+    pub fn adjust(&self, account: &AccountId, start: Timestamp, amount: NanoUsd) -> Result<NanoUsd, StoreError> {
+        self.change(|writer, snapshot| {
+            let total = NanoUsd(snapshot.adjustment(account, start).0.saturating_add(amount.0));
+            let written = writer.in_transaction(|transaction| {
+                table::insert_adjustment(transaction, account, start, total, self.bounds.adjustments)
+            });
+            match written {
+                Ok(gone) => {
+                    for (account, start) in gone {
+                        if let Ok(account) = account.parse() {
+                            snapshot.remove_adjustment(&account, start);
+                        }
+                    }
+                    snapshot.set_adjustment(account, start, total);
+                    (Ok(total), true)
+                }
+                Err(error) => (Err(error), false),
+            }
         })
     }
 

@@ -1,12 +1,14 @@
 //! The catalog at one moment.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use sprag_core::id::AgentName;
-use sprag_core::policy::{AgentStanding, Kills};
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{AccountId, AgentStanding, Kills};
 use sprag_core::time::Timestamp;
 
+use super::keys::Keys;
 use crate::run_key::RunKey;
 
 /// Everything that requests ask the catalog. A value: it never changes.
@@ -18,6 +20,9 @@ pub struct Snapshot {
     pub kills: Kills,
     pub(super) agents: Arc<HashMap<AgentName, Arc<AgentStanding>>>,
     pub(super) marks: Arc<HashMap<RunKey, Mark>>,
+    /// By account, then by the beginning of the time that they are for.
+    pub(super) adjustments: Arc<HashMap<AccountId, BTreeMap<Timestamp, NanoUsd>>>,
+    pub(super) keys: Arc<Keys>,
 }
 
 /// Where a run stood when it was resumed.
@@ -25,6 +30,8 @@ pub struct Snapshot {
 pub struct Mark {
     /// Steps of its whole tree up to then, refused ones not counted.
     pub steps: u32,
+    /// What its whole tree had cost.
+    pub cost: NanoUsd,
     /// When.
     pub at: Timestamp,
 }
@@ -41,9 +48,29 @@ impl Snapshot {
         self.agents.iter()
     }
 
+    pub(super) fn set_adjustment(&mut self, account: &AccountId, start: Timestamp, amount: NanoUsd) {
+        Arc::make_mut(&mut self.adjustments).entry(account.clone()).or_default().insert(start, amount);
+    }
+
+    pub(super) fn remove_adjustment(&mut self, account: &AccountId, start: Timestamp) {
+        let adjustments = Arc::make_mut(&mut self.adjustments);
+        let Some(of) = adjustments.get_mut(account) else { return };
+        of.remove(&start);
+        if of.is_empty() {
+            adjustments.remove(account);
+        }
+    }
+
     /// Where a run was last resumed.
     #[must_use]
     pub fn mark(&self, run: &RunKey) -> Option<Mark> {
         if self.marks.is_empty() { None } else { self.marks.get(run).copied() }
+    }
+
+    /// What was added by hand to what an account has spent in the time that begins at `start`. Negative where it was
+    /// taken away.
+    #[must_use]
+    pub fn adjustment(&self, account: &AccountId, start: Timestamp) -> NanoUsd {
+        self.adjustments.get(account).and_then(|of| of.get(&start)).copied().unwrap_or_default()
     }
 }

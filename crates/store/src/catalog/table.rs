@@ -7,9 +7,11 @@ use rusqlite::{Connection, Row, params};
 use serde::de::DeserializeOwned;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::KILL_CLUES;
-use sprag_core::policy::{AgentStanding, Kill, KillScope};
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{AccountId, AgentStanding, Kill, KillScope};
 use sprag_core::time::Timestamp;
 
+use super::keys;
 use super::snapshot::{Mark, Snapshot};
 use crate::run_key::RunKey;
 
@@ -19,12 +21,25 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Snapshot> {
     for kill in kills.query_map([], |row| from_json::<Kill>(row, 0))? {
         snapshot.kills.insert(Arc::new(kill?));
     }
-    let mut marks = connection.prepare("SELECT agent, run_id, steps, at FROM marks")?;
-    let read_mark = |row: &Row<'_>| Ok((run_key(row)?, Mark { steps: row.get(2)?, at: Timestamp(row.get(3)?) }));
+    let mut marks = connection.prepare("SELECT agent, run_id, steps, at, cost_nano FROM marks")?;
+    let read_mark = |row: &Row<'_>| {
+        let (at, cost) = (Timestamp(row.get(3)?), NanoUsd(row.get(4)?));
+        Ok((run_key(row)?, Mark { steps: row.get(2)?, cost, at }))
+    };
     snapshot.marks = Arc::new(marks.query_map([], read_mark)?.collect::<rusqlite::Result<_>>()?);
     let mut agents = connection.prepare("SELECT name, record FROM agents")?;
     let read_agent = |row: &Row<'_>| Ok((parsed(row, 0, AgentName::parse)?, Arc::new(from_json(row, 1)?)));
     snapshot.agents = Arc::new(agents.query_map([], read_agent)?.collect::<rusqlite::Result<_>>()?);
+    let mut adjustments = connection.prepare("SELECT account, start, amount_nano FROM adjustments")?;
+    let read_adjustment = |row: &Row<'_>| Ok((row.get(0)?, Timestamp(row.get(1)?), NanoUsd(row.get(2)?)));
+    for adjustment in adjustments.query_map([], read_adjustment)? {
+        let (account, start, amount): (String, _, _) = adjustment?;
+        match account.parse() {
+            Ok(account) => snapshot.set_adjustment(&account, start, amount),
+            Err(error) => tracing::warn!(account, %error, "an adjustment is left out"),
+        }
+    }
+    snapshot.keys = Arc::new(keys::read(connection)?);
     Ok(snapshot)
 }
 
@@ -85,8 +100,10 @@ pub(super) fn delete_oldest_runs(connection: &Connection, number: usize) -> rusq
 
 pub(super) fn insert_mark(connection: &Connection, run: &RunKey, mark: Mark) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT OR REPLACE INTO marks (agent, run_id, steps, at) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![run.agent.as_str(), run.id.as_str(), mark.steps, mark.at.0])?;
+        .prepare_cached(
+            "INSERT OR REPLACE INTO marks (agent, run_id, steps, at, cost_nano) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![run.agent.as_str(), run.id.as_str(), mark.steps, mark.at.0, mark.cost.0])?;
     Ok(())
 }
 
@@ -98,6 +115,36 @@ pub(super) fn delete_oldest_marks(connection: &Connection, number: usize) -> rus
             "DELETE FROM marks WHERE seq IN (SELECT seq FROM marks ORDER BY seq LIMIT ?1) RETURNING agent, run_id",
         )?
         .query_map([number], run_key)?
+        .collect()
+}
+
+/// Sets what was added to an account, and deletes the adjustments of the oldest times beyond so many, never this one.
+/// Says which those were.
+pub(super) fn insert_adjustment(
+    connection: &Connection,
+    account: &AccountId,
+    start: Timestamp,
+    amount: NanoUsd,
+    most: usize,
+) -> rusqlite::Result<Vec<(String, Timestamp)>> {
+    let account = account.to_string();
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO adjustments (account, start, amount_nano) VALUES (?1, ?2, ?3)")?
+        .execute(params![account, start.0, amount.0])?;
+    let count: u32 = connection.query_row("SELECT count(*) FROM adjustments", [], |row| row.get(0))?;
+    let excess = (count as usize).saturating_sub(most);
+    if excess == 0 {
+        return Ok(Vec::new());
+    }
+    connection
+        .prepare_cached(
+            "DELETE FROM adjustments WHERE (account, start) IN
+                (SELECT account, start FROM adjustments WHERE account <> ?1 OR start <> ?2 ORDER BY start, account LIMIT ?3)
+             RETURNING account, start",
+        )?
+        .query_map(params![account, start.0, i64::try_from(excess).unwrap_or(i64::MAX)], |row| {
+            Ok((row.get(0)?, Timestamp(row.get(1)?)))
+        })?
         .collect()
 }
 
@@ -154,10 +201,10 @@ fn parsed<T, E: std::error::Error + Send + Sync + 'static>(
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
 }
 
-fn from_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
+pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
     parsed(row, index, |text| serde_json::from_str(text))
 }
 
-fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

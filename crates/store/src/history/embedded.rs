@@ -9,6 +9,7 @@ use sprag_core::time::Timestamp;
 
 use super::complaint::Complaint;
 use super::ingest::{Ingest, IngestStatus, Order};
+use super::open_calls::OpenCall;
 use super::query::Reader;
 use super::retention::Pruned;
 use super::spool::{Recorded, Spool};
@@ -48,6 +49,7 @@ impl EmbeddedHistory {
             settings,
             status: Arc::clone(&ingest_status),
             complaint: Complaint::default(),
+            is_past_settled: false,
         };
         // What cannot be moved now waits in its files, and the status says so.
         let _ = ingest.cycle_caught();
@@ -66,12 +68,15 @@ impl EmbeddedHistory {
         })
     }
 
+    pub(super) fn opened(&self, call: &OpenCall) -> bool {
+        let (is_open, is_file_closed) = self.spool.open_call(call);
+        self.wake_if(is_file_closed);
+        is_open
+    }
+
     pub(super) fn record(&self, event: &Event) -> Recorded {
         let (recorded, is_file_closed) = self.spool.record(event);
-        if is_file_closed {
-            // Without the thread the events stay in the spool for the next start.
-            let _ = self.orders.send(Order::Wake);
-        }
+        self.wake_if(is_file_closed);
         recorded
     }
 
@@ -91,8 +96,19 @@ impl EmbeddedHistory {
         HistoryStatus { spool: self.spool.status(), ingest: with_lock(&self.ingest_status, |status| status.clone()) }
     }
 
+    pub(super) fn lost_calls(&self) -> u64 {
+        with_lock(&self.ingest_status, |status| status.lost_calls)
+    }
+
     pub(super) fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    fn wake_if(&self, is_file_closed: bool) {
+        if is_file_closed {
+            // Without the thread the events stay in the spool for the next start.
+            let _ = self.orders.send(Order::Wake);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use sprag_core::time::Timestamp;
 
 use super::HistorySettings;
 use super::complaint::Complaint;
+use super::open_calls::settle_lost;
 use super::retention::{Pruned, prune_batch};
 use super::spool::Spool;
 use super::sqlite::ingest_file;
@@ -47,6 +48,8 @@ pub struct IngestStatus {
     pub ingested: u64,
     /// Lines of the spool that could not be read.
     pub unreadable: u64,
+    /// Calls that an earlier process did not live to see the end of; each was charged what was set aside for it.
+    pub lost_calls: u64,
 }
 
 pub(super) struct Ingest {
@@ -57,6 +60,8 @@ pub(super) struct Ingest {
     pub(super) settings: HistorySettings,
     pub(super) status: Arc<Mutex<IngestStatus>>,
     pub(super) complaint: Complaint,
+    /// Calls that were under way when an earlier process died are charged.
+    pub(super) is_past_settled: bool,
 }
 
 impl Ingest {
@@ -131,7 +136,13 @@ impl Ingest {
     }
 
     fn empty_closed(&mut self) -> Result<(), StoreError> {
-        while let Some((segment, path)) = self.spool.oldest_closed() {
+        loop {
+            let oldest = self.spool.oldest_closed();
+            // Between the last line of earlier processes and the first of this one: then all that is open is lost.
+            if !self.is_past_settled && oldest.as_ref().is_none_or(|(segment, _)| !self.spool.is_inherited(*segment)) {
+                self.settle_past()?;
+            }
+            let Some((segment, path)) = oldest else { return Ok(()) };
             let ingested = ingest_file(self.connection()?, &path)?;
             if ingested.unreadable > 0 {
                 tracing::warn!(lines = ingested.unreadable, path = %path.display(), "skipped lines that are not events");
@@ -141,6 +152,18 @@ impl Ingest {
                 status.unreadable += ingested.unreadable;
             });
             self.spool.remove(segment);
+        }
+    }
+
+    fn settle_past(&mut self) -> Result<(), StoreError> {
+        let lost = settle_lost(self.connection()?).map_err(StoreError::database("charge calls that were cut short"))?;
+        self.is_past_settled = true;
+        if lost > 0 {
+            tracing::warn!(
+                calls = lost,
+                "calls were under way when Sprag ended; each is charged what was reserved for it"
+            );
+            with_lock(&self.status, |status| status.lost_calls += lost);
         }
         Ok(())
     }
@@ -204,6 +227,7 @@ mod tests {
             settings,
             status: Arc::default(),
             complaint: Complaint::default(),
+            is_past_settled: false,
         };
         let mut fresh = step("fresh", "r", 2);
         fresh.at = wall_clock();

@@ -1,6 +1,6 @@
-//! The two forms of a line in the spool: a whole event, or the money of one.
+//! The forms of a line in the spool: a whole event, the money of one, or a call that begins.
 //!
-//! The short form is for when there is no room: it keeps what the totals are made of and drops the rest.
+//! The short form of an event is for when there is no room: it keeps what the totals are made of and drops the rest.
 
 use serde::{Deserialize, Serialize};
 use sprag_core::event::{Ending, Event, EventKind, RunRecord};
@@ -10,12 +10,16 @@ use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_core::wire::Dialect;
 
+use super::open_calls::OpenCall;
+
 /// What the totals need of an event.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Money {
     id: String,
     at: Timestamp,
     agent: AgentName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunRecord>,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -37,13 +41,24 @@ pub(super) struct Money {
 enum LineOut<'a> {
     Event(&'a Event),
     Money(Money),
+    Open(&'a OpenCall),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LineIn {
     Event(Box<Event>),
-    Money(Money),
+    Money(Box<Money>),
+    Open(Box<OpenCall>),
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    /// A request is over, or something was done.
+    Event(Box<Event>),
+    /// A call begins that money is set aside for.
+    Open(Box<OpenCall>),
 }
 
 /// Replaces the buffer's content by the whole event and a line end. False if it cannot be written as JSON.
@@ -51,23 +66,30 @@ pub(super) fn write_event(line: &mut Vec<u8>, event: &Event) -> bool {
     write_line(line, &LineOut::Event(event))
 }
 
-/// Replaces the buffer's content by the event's money and a line end. False if no total depends on it.
-pub(super) fn write_money(line: &mut Vec<u8>, event: &Event) -> bool {
+/// Replaces the buffer's content by the beginning of a call and a line end. False if it cannot be written as JSON.
+pub(super) fn write_open(line: &mut Vec<u8>, call: &OpenCall) -> bool {
+    write_line(line, &LineOut::Open(call))
+}
+
+/// Replaces the buffer's content by the event's money and a line end. False if no total depends on it. The end of a call
+/// that is `open` on record always counts: without it the call would be charged what was set aside for it.
+pub(super) fn write_money(line: &mut Vec<u8>, event: &Event, is_open: bool) -> bool {
     // An act counts nowhere, and what it changed is kept elsewhere too.
     if event.act.is_some() {
         return false;
     }
-    if event.run.is_none() && event.cost.is_none() && event.usage.is_none() && !event.unpriced {
+    if !is_open && event.run.is_none() && event.cost.is_none() && event.usage.is_none() && !event.unpriced {
         return false;
     }
     write_line(line, &LineOut::Money(Money::of(event)))
 }
 
 /// Reads a line back. An event of the short form has an empty path and provider.
-pub(super) fn read_line(line: &[u8]) -> Option<Event> {
+pub(super) fn read_line(line: &[u8]) -> Option<Line> {
     match serde_json::from_slice(line).ok()? {
-        LineIn::Event(event) => Some(*event),
-        LineIn::Money(money) => Some(money.into_event()),
+        LineIn::Event(event) => Some(Line::Event(event)),
+        LineIn::Money(money) => Some(Line::Event(Box::new(money.into_event()))),
+        LineIn::Open(call) => Some(Line::Open(call)),
     }
 }
 
@@ -77,6 +99,7 @@ impl Money {
             id: event.id.clone(),
             at: event.at,
             agent: event.agent.clone(),
+            key: event.key.clone(),
             run: event.run.clone(),
             ms: event.total_ms,
             ending: event.ending,
@@ -105,6 +128,7 @@ impl Money {
             at: self.at,
             kind: if self.usage.is_some() { EventKind::LlmCall } else { EventKind::Request },
             agent: self.agent,
+            key: self.key,
             run: self.run,
             provider: String::new(),
             dialect: Dialect::Opaque,
@@ -137,6 +161,7 @@ impl Money {
             tools: Vec::new(),
             blocked: self.blocked,
             block_reason: None,
+            would_block: Vec::new(),
             error: None,
             act: None,
             verdict: None,
@@ -171,21 +196,21 @@ mod tests {
         let event = step("1", "r", 1);
         assert!(write_event(&mut line, &event));
         assert_eq!(line.iter().filter(|&&b| b == b'\n').count(), 1);
-        assert_eq!(read_line(&line), Some(event));
+        assert_eq!(read_line(&line), Some(Line::Event(Box::new(event))));
     }
 
     #[test]
     fn the_short_form_keeps_what_totals_need() {
         let mut line = Vec::new();
-        let event = step("1", "r", 1);
+        let event = Event { key: Some("key-abcdefgh".into()), ..step("1", "r", 1) };
         assert!(write_event(&mut line, &event));
         let whole = line.len();
-        assert!(write_money(&mut line, &event));
+        assert!(write_money(&mut line, &event, false));
         assert!(line.len() * 2 < whole, "{} of {whole}", line.len());
-        let back = read_line(&line).unwrap();
+        let Some(Line::Event(back)) = read_line(&line) else { panic!("no event") };
         assert_eq!(
-            (back.id, back.at, back.agent, back.run, back.usage, back.cost, back.total_ms),
-            (event.id, event.at, event.agent, event.run, event.usage, event.cost, event.total_ms)
+            (back.id, back.at, back.agent, back.key, back.run, back.usage, back.cost, back.total_ms),
+            (event.id, event.at, event.agent, event.key, event.run, event.usage, event.cost, event.total_ms)
         );
         assert_eq!(back.path, "");
     }
@@ -193,8 +218,9 @@ mod tests {
     #[test]
     fn an_event_without_run_and_money_has_no_short_form() {
         let mut line = Vec::new();
-        assert!(!write_money(&mut line, &request("1")));
-        assert!(write_money(&mut line, &Event { unpriced: true, ..request("1") }));
+        assert!(!write_money(&mut line, &request("1"), false));
+        assert!(write_money(&mut line, &Event { unpriced: true, ..request("1") }, false));
+        assert!(write_money(&mut line, &request("1"), true), "unless money was set aside for it");
     }
 
     #[test]

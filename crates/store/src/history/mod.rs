@@ -2,12 +2,14 @@
 //!
 //! [`History::record`] puts an event on disk before it returns (`spool`); a thread of its own moves events into the
 //! database in batches (`ingest`), where they are counted exactly once; readers never wait for either (`query`).
+//! [`History::opened`] does the same with the beginning of a call, so that what was set aside for it outlives a crash.
 //! Nothing here decides anything, and nothing here holds a prompt, an answer or a key.
 
 mod complaint;
 mod embedded;
 mod ingest;
 mod line;
+mod open_calls;
 mod query;
 mod retention;
 mod rows;
@@ -23,7 +25,8 @@ use std::time::Duration;
 
 use sprag_core::event::Event;
 use sprag_core::id::AgentName;
-use sprag_core::limits::{SHADOW_EVENTS, SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
+use sprag_core::limits::{SHADOW_EVENTS, SPENDERS, SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
+use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
 use crate::data_dir::DataDir;
@@ -33,9 +36,10 @@ use crate::state::RunTotals;
 
 pub use embedded::EmbeddedHistory;
 pub use ingest::IngestStatus;
+pub use open_calls::OpenCall;
 pub use query::{
-    AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, RunStopped, ShadowDetector, ShadowReport, Totals,
-    WouldStop,
+    AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, RunStopped, ShadowDetector, ShadowLimit, ShadowReport,
+    Spender, SpentByAll, Totals, WouldStop,
 };
 pub use retention::Pruned;
 pub use spool::{Recorded, SpoolStatus};
@@ -89,12 +93,33 @@ impl Default for HistorySettings {
 }
 
 impl History {
-    /// Opens the embedded history, after moving what an earlier process left in the spool into the database.
+    /// Opens the embedded history, after moving what an earlier process left in the spool into the database. Calls that
+    /// it left under way are charged what was set aside for them ([`History::lost_calls`]).
     ///
     /// # Errors
     /// When the directory or the database cannot be used, or the database comes from a newer version.
     pub fn open_embedded(dir: Arc<DataDir>, settings: HistorySettings) -> Result<History, StoreError> {
         EmbeddedHistory::open(dir, settings).map(History::Sqlite)
+    }
+
+    /// Puts down that a call is under way and what is set aside for it, before it is forwarded. [`History::record`] of an
+    /// event of the same id ends it; if the process dies before, the next one charges it what was set aside. When more is
+    /// set aside later, the call is put down again with the larger amount.
+    ///
+    /// True when it survives the end of the process. False when there is no room or the disk takes nothing: the call may
+    /// go on, only a crash would lose its money.
+    pub fn opened(&self, call: &OpenCall) -> bool {
+        match self {
+            History::Sqlite(history) => history.opened(call),
+        }
+    }
+
+    /// Calls that earlier processes left under way, charged since this one started.
+    #[must_use]
+    pub fn lost_calls(&self) -> u64 {
+        match self {
+            History::Sqlite(history) => history.lost_calls(),
+        }
     }
 
     /// Records an event. When it returns [`Recorded::Whole`], the event survives the end of the process.
@@ -209,6 +234,29 @@ impl History {
     pub fn totals(&self, since: Timestamp, agent: Option<&AgentName>) -> Result<Totals, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().totals(since, agent),
+        }
+    }
+
+    /// Money since the quarter of an hour in which `since` lies, with everything recorded so far. Waits for the database:
+    /// not for the path of a request.
+    ///
+    /// # Errors
+    /// When what was recorded cannot be put into the database now, or it cannot be read.
+    pub fn spent(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
+        self.flush()?;
+        match self {
+            History::Sqlite(history) => history.reader().spent(of, since),
+        }
+    }
+
+    /// The same of every agent, of every virtual key and of everybody together.
+    ///
+    /// # Errors
+    /// Those of [`History::spent`].
+    pub fn spent_by_all(&self, since: Timestamp) -> Result<SpentByAll, StoreError> {
+        self.flush()?;
+        match self {
+            History::Sqlite(history) => history.reader().spent_by_all(since, SPENDERS),
         }
     }
 

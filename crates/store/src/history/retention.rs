@@ -32,6 +32,7 @@ pub(super) fn prune_batch(
     let events = delete(connection, OLD_EVENTS, before(settings.retention_days))?;
     let runs = delete(connection, OLD_RUNS, before(settings.run_retention_days))?;
     let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
+    let key_spend = delete(connection, OLD_KEY_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let agents = delete(connection, OLD_AGENTS, before(settings.spend_retention_days))?;
     let (large_events, large_runs) = match settings.max_db_bytes {
         Some(max_bytes) if used_bytes(connection)? > max_bytes => {
@@ -44,7 +45,7 @@ pub(super) fn prune_batch(
     };
     pruned.events += events + large_events;
     pruned.runs += runs + large_runs;
-    let is_deleted = events + runs + spend + agents + large_events + large_runs > 0;
+    let is_deleted = events + runs + spend + key_spend + agents + large_events + large_runs > 0;
     Ok(give_back(connection)? || is_deleted)
 }
 
@@ -75,5 +76,7 @@ const OLD_RUNS: &str =
     "DELETE FROM runs WHERE seq IN (SELECT seq FROM runs WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";
 const OLD_SPEND: &str =
     "DELETE FROM spend WHERE (slot, agent) IN (SELECT slot, agent FROM spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
+const OLD_KEY_SPEND: &str = "DELETE FROM key_spend WHERE (key, slot) IN
+    (SELECT key, slot FROM key_spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
 const OLD_AGENTS: &str = "DELETE FROM agent_totals WHERE agent IN
     (SELECT agent FROM agent_totals WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";

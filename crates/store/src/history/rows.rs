@@ -15,15 +15,15 @@ use sprag_core::usage::Usage;
 pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, \
     model, stream, status, ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, \
     cache_write_1h, output, reasoning, audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, \
-    blocked, block_reason, error, act, verdict, shadow";
+    blocked, block_reason, error, act, verdict, shadow, key, would_block";
 
 const INSERT: &str = "
 INSERT INTO events (id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, model, stream, status,
     ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, cache_write_1h, output, reasoning,
     audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error, act,
-    verdict, shadow)
+    verdict, shadow, key, would_block)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37)
+    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)
 ON CONFLICT (id) DO NOTHING";
 
 /// Inserts an event. False if its id is known already.
@@ -70,6 +70,8 @@ pub(super) fn insert(connection: &Connection, event: &Event) -> rusqlite::Result
         json(event.act.as_ref()),
         json(event.verdict.as_ref()),
         json(event.shadow.as_ref()),
+        event.key,
+        json((!event.would_block.is_empty()).then_some(&event.would_block)),
     ])?;
     Ok(inserted == 1)
 }
@@ -91,6 +93,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
         at: Timestamp(row.get(2)?),
         kind: from_word(row, 3)?,
         agent: agent_name(row, 4)?,
+        key: row.get(38)?,
         run,
         provider: row.get(9)?,
         dialect: from_word(row, 10)?,
@@ -109,6 +112,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
         tools: tools.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         blocked: row.get(32)?,
         block_reason: row.get(33)?,
+        would_block: from_json(row, 39)?.unwrap_or_default(),
         error: row.get(34)?,
         act: from_json(row, 35)?,
         verdict: from_json(row, 36)?,
@@ -118,7 +122,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
 }
 
 /// A value as JSON text.
-fn json(value: Option<&impl Serialize>) -> Option<String> {
+pub(super) fn json(value: Option<&impl Serialize>) -> Option<String> {
     value.and_then(|value| serde_json::to_string(value).ok())
 }
 

@@ -3,19 +3,22 @@
 //! An event is written with one `write` before the caller goes on, so it survives the end of the process by any
 //! means; it does not wait for the disk. When there is no room, money goes first: detail is dropped and counted, and
 //! while nothing can be written at all, money is held in memory until it can. Losing power may lose the last seconds.
+//! The beginnings of calls, which stand among the events, are the first to be left out.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use sprag_core::event::Event;
-use sprag_core::limits::{EVENT_LINE_BYTES, SPOOL_HELD_BYTES};
+use sprag_core::limits::{EVENT_LINE_BYTES, OPEN_CALLS, SPOOL_HELD_BYTES};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::complaint::Complaint;
-use super::line::{write_event, write_money};
+use super::line::{write_event, write_money, write_open};
+use super::open_calls::OpenCall;
 use super::segment::{self, Segment};
 use crate::data_dir::{create_private_dir, private_file};
 use crate::error::StoreError;
@@ -53,11 +56,17 @@ pub struct SpoolStatus {
     pub dropped: u64,
     /// Events lost with their money.
     pub lost: u64,
+    /// Calls on record as under way.
+    pub open_calls: usize,
+    /// Calls that went on without that: there was no room, or the disk took nothing.
+    pub unopened: u64,
 }
 
 /// The writing end, shared by all requests, and the closed files for the one thread that empties them.
 pub(super) struct Spool {
     dir: PathBuf,
+    /// The number of the first file that this process writes.
+    first_own: u64,
     max_bytes: u64,
     writer: Mutex<Writer>,
 }
@@ -73,6 +82,8 @@ struct Writer {
     closed_bytes: u64,
     /// Whole lines that could not be written.
     held: Vec<u8>,
+    /// Hashes of the ids of calls that are on record as under way. Also those whose event was lost: on disk they are open.
+    open: HashSet<u128>,
     problem: Option<String>,
     complaint: Complaint,
     status: SpoolStatus,
@@ -95,11 +106,28 @@ impl Spool {
             closed_bytes: closed.iter().map(|segment| segment.bytes).sum(),
             closed,
             held: Vec::new(),
+            open: HashSet::new(),
             problem: None,
             complaint: Complaint::default(),
             status: SpoolStatus::default(),
         };
-        Ok(Spool { dir: dir.to_owned(), max_bytes, writer: Mutex::new(writer) })
+        Ok(Spool { dir: dir.to_owned(), first_own: writer.number, max_bytes, writer: Mutex::new(writer) })
+    }
+
+    /// Writes down that a call is under way, if there is room. The second value is that of [`Spool::record`].
+    pub(super) fn open_call(&self, call: &OpenCall) -> (bool, bool) {
+        LINE.with_borrow_mut(|line| {
+            let is_written = write_open(line, call) && line.len() <= EVENT_LINE_BYTES + 1;
+            let outcome = with_lock(&self.writer, |writer| {
+                let closed_before = writer.closed.len();
+                let has_room = is_written && writer.total_bytes() + line.len() as u64 <= self.max_bytes;
+                let is_open = has_room && writer.open_call(&self.dir, &call.id, line);
+                writer.status.unopened += u64::from(!is_open);
+                (is_open, writer.closed.len() > closed_before)
+            });
+            line.shrink_to(EVENT_LINE_BYTES);
+            outcome
+        })
     }
 
     /// Writes an event down. The second value says that a file was closed and can be emptied.
@@ -116,6 +144,11 @@ impl Spool {
             line.shrink_to(EVENT_LINE_BYTES);
             outcome
         })
+    }
+
+    /// Whether a file was left behind by an earlier process.
+    pub(super) fn is_inherited(&self, segment: Segment) -> bool {
+        segment.number < self.first_own
     }
 
     /// Tries to write again after a failure.
@@ -156,20 +189,45 @@ impl Spool {
             problem: writer.problem.clone(),
             bytes: writer.total_bytes(),
             held_bytes: writer.held.len(),
+            open_calls: writer.open.len(),
             ..writer.status.clone()
         })
     }
 }
 
 impl Writer {
+    fn open_call(&mut self, dir: &Path, id: &str, line: &[u8]) -> bool {
+        let id = xxh3_128(id.as_bytes());
+        let is_one_too_many = self.open.len() >= OPEN_CALLS && !self.open.contains(&id);
+        if self.problem.is_some() || is_one_too_many {
+            return false;
+        }
+        if let Err(error) = self.append(dir, line) {
+            self.fail(&error);
+            return false;
+        }
+        self.open.insert(id);
+        true
+    }
+
     fn record(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool) -> Recorded {
+        let id = xxh3_128(event.id.as_bytes());
+        let is_open = self.open.contains(&id);
+        let recorded = self.record_as(dir, event, line, has_room, is_open);
+        if is_open && recorded != Recorded::Lost {
+            self.open.remove(&id);
+        }
+        recorded
+    }
+
+    fn record_as(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool, is_open: bool) -> Recorded {
         if self.problem.is_none() && has_room {
             match self.append(dir, line) {
                 Ok(()) => return Recorded::Whole,
                 Err(error) => self.fail(&error),
             }
         }
-        if !write_money(line, event) {
+        if !write_money(line, event, is_open) {
             return Recorded::Dropped;
         }
         if self.problem.is_none() {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::line::read_line;
+use super::line::{Line, read_line};
+use super::open_calls::Journal;
 use super::rows;
 use super::segment::for_each_line;
 use super::tally::Tally;
@@ -17,7 +18,7 @@ pub(super) struct Ingested {
     pub(super) new: u64,
     /// Events whose id was known.
     pub(super) known: u64,
-    /// Lines that are not events.
+    /// Lines that are neither events nor beginnings of calls.
     pub(super) unreadable: u64,
 }
 
@@ -27,15 +28,21 @@ pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<In
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let mut ingested = Ingested::default();
     let mut tally = Tally::default();
+    let mut journal = Journal::begin(&transaction).map_err(failed)?;
     let mut outcome = Ok(());
     for_each_line(path, |line| {
         if line.is_empty() || outcome.is_err() {
             return;
         }
-        let Some(event) = read_line(line) else {
-            ingested.unreadable += 1;
-            return;
+        let event = match read_line(line) {
+            Some(Line::Event(event)) => event,
+            Some(Line::Open(call)) => return journal.open(*call),
+            None => {
+                ingested.unreadable += 1;
+                return;
+            }
         };
+        journal.close(&event.id);
         match rows::insert(&transaction, &event) {
             Ok(true) => {
                 ingested.new += 1;
@@ -45,6 +52,10 @@ pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<In
             Err(error) => outcome = Err(error),
         }
     })?;
-    outcome.and_then(|()| tally.apply(&transaction)).and_then(|()| transaction.commit()).map_err(failed)?;
+    outcome
+        .and_then(|()| tally.apply(&transaction))
+        .and_then(|()| journal.apply(&transaction))
+        .and_then(|()| transaction.commit())
+        .map_err(failed)?;
     Ok(ingested)
 }

@@ -17,6 +17,7 @@ pub(super) struct Tally {
     runs: BTreeMap<(AgentName, RunId), RunSums>,
     agents: BTreeMap<AgentName, Sums>,
     slots: BTreeMap<(i64, AgentName), Sums>,
+    keys: BTreeMap<(String, i64), Sums>,
     /// What was last done about a run.
     acts: BTreeMap<(AgentName, RunId), (i64, RunRecord, Act)>,
 }
@@ -60,6 +61,9 @@ impl Tally {
         self.agents.entry(event.agent.clone()).or_default().add(&sums);
         let slot = event.at.0.div_euclid(SLOT_MS);
         self.slots.entry((slot, event.agent.clone())).or_default().add(&sums);
+        if let Some(key) = &event.key {
+            self.keys.entry((key.clone(), slot)).or_default().add(&sums);
+        }
         let Some(record) = &event.run else { return };
         let run = self.runs.entry((event.agent.clone(), record.id.clone())).or_insert_with(|| RunSums {
             sums: Sums::default(),
@@ -150,6 +154,24 @@ impl Tally {
                 s.errors
             ])?;
         }
+        self.apply_keys(transaction)
+    }
+
+    fn apply_keys(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut upsert = transaction.prepare_cached(UPSERT_KEY_SPEND)?;
+        for ((key, slot), s) in &self.keys {
+            upsert.execute(params![
+                key,
+                slot,
+                s.steps,
+                s.input,
+                s.cached,
+                s.output,
+                s.cost_nano,
+                s.unpriced,
+                s.blocked
+            ])?;
+        }
         Ok(())
     }
 
@@ -162,7 +184,7 @@ impl Tally {
                 ActKind::Kill => "killed",
                 ActKind::Pause => "paused",
                 ActKind::Resume | ActKind::Approve | ActKind::Lift => "running",
-                ActKind::Activate | ActKind::Deactivate | ActKind::SetKillSwitch => continue,
+                _ => continue,
             };
             let is_stopped = status != "running";
             upsert.execute(params![
@@ -285,3 +307,15 @@ ON CONFLICT (slot, agent) DO UPDATE SET
     estimated_steps = estimated_steps + excluded.estimated_steps,
     blocked = blocked + excluded.blocked,
     errors = errors + excluded.errors";
+
+const UPSERT_KEY_SPEND: &str = "
+INSERT INTO key_spend (key, slot, steps, input_tokens, cached_tokens, output_tokens, cost_nano, unpriced_steps, blocked)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (key, slot) DO UPDATE SET
+    steps = steps + excluded.steps,
+    input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
+    cached_tokens = min(cached_tokens + excluded.cached_tokens, 9223372036854775807),
+    output_tokens = min(output_tokens + excluded.output_tokens, 9223372036854775807),
+    cost_nano = min(cost_nano + excluded.cost_nano, 9223372036854775807),
+    unpriced_steps = unpriced_steps + excluded.unpriced_steps,
+    blocked = blocked + excluded.blocked";

@@ -18,10 +18,15 @@ pub(crate) const HISTORY: Migrations = &[
     include_str!("../schema/003_acts.sql"),
     include_str!("../schema/004_verdicts.sql"),
     include_str!("../schema/005_shadow_reports.sql"),
+    include_str!("../schema/006_money.sql"),
 ];
 
-/// Kills and agents.
-pub(crate) const CATALOG: Migrations = &[include_str!("../schema/catalog_001.sql")];
+/// Kills, agents, virtual keys and what was set by hand.
+pub(crate) const CATALOG: Migrations = &[
+    include_str!("../schema/catalog_001.sql"),
+    include_str!("../schema/catalog_002.sql"),
+    include_str!("../schema/catalog_003.sql"),
+];
 
 /// Applies what the file has not seen yet, each migration in a transaction of its own.
 pub(super) fn to_newest(connection: &mut Connection, path: &Path, migrations: Migrations) -> Result<(), StoreError> {
@@ -83,6 +88,24 @@ mod tests {
             assert_eq!(version(&migrated).unwrap() as usize, HISTORY.len());
             let kept: u32 = migrated.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
             assert_eq!(kept, 1);
+        }
+    }
+
+    #[test]
+    fn an_older_catalog_ends_up_like_a_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let fresh = open_writer(&dir.path().join("fresh.db"), CATALOG).unwrap();
+        for start in 1..=CATALOG.len() as u32 {
+            let path = dir.path().join(format!("from{start}.db"));
+            let mut older = Connection::open(&path).unwrap();
+            prepare_writer(&older).unwrap();
+            apply(&mut older, CATALOG, 0, start).unwrap();
+            older.execute("INSERT INTO marks (agent, run_id, steps, at) VALUES ('a', 'r', 3, 1)", []).unwrap();
+            drop(older);
+            let migrated = open_writer(&path, CATALOG).unwrap();
+            assert_eq!(schema(&migrated), schema(&fresh));
+            let cost: i64 = migrated.query_row("SELECT cost_nano FROM marks", [], |row| row.get(0)).unwrap();
+            assert_eq!(cost, 0);
         }
     }
 

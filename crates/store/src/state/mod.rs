@@ -4,18 +4,23 @@
 //! the numbers and decide.
 
 mod memory;
+mod money;
+mod rates;
 mod recent;
 
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::{AgentWatch, Finding, RepeatRule, RunWatch};
 use sprag_core::money::NanoUsd;
+use sprag_core::policy::Habits;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 
 use crate::run_key::RunKey;
 
 pub use memory::MemoryState;
+pub use money::Lesson;
+pub use rates::{RateAsk, Rated, RatesTaken};
 pub use recent::Recent;
 
 /// Where run state is kept.
@@ -61,10 +66,12 @@ pub struct RunPlace {
     pub steps: u32,
     /// When its first call began.
     pub first_at: Timestamp,
+    /// What its whole tree has cost so far.
+    pub tree_cost: NanoUsd,
 }
 
 /// A call that has begun. It must be settled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     /// The number of this step; 1 for the first of the run.
     pub step: u32,
@@ -76,6 +83,8 @@ pub struct Opened {
     pub in_flight: u32,
     /// Calls of the agent in flight, this one included.
     pub agent_in_flight: u32,
+    /// What the run's calls used so far.
+    pub habits: Habits,
     /// The run itself, then those above it, nearest first.
     pub tree: Vec<RunPlace>,
 }
@@ -147,6 +156,8 @@ pub struct StateCounts {
     pub clues: usize,
     /// Clues by which runs may be claimed.
     pub offers: usize,
+    /// Counters of rate limits.
+    pub rates: usize,
 }
 
 impl State {
@@ -261,6 +272,20 @@ impl State {
         }
     }
 
+    /// Counts a call in every rule that it is asked about, or in none where one in force has no room.
+    pub fn take_rates(&self, asks: &[RateAsk<'_>], now: Timestamp) -> Rated {
+        match self {
+            State::Memory(state) => state.take_rates(asks, now),
+        }
+    }
+
+    /// Corrects the tokens taken for a call by those that it used. To be called once, with 0 for a call that was not made.
+    pub fn correct_rates(&self, taken: &RatesTaken, used_tokens: u64) {
+        match self {
+            State::Memory(state) => state.correct_rates(taken, used_tokens),
+        }
+    }
+
     /// Works on what detection keeps of an agent.
     pub fn watch_agent<R>(&self, agent: &AgentName, now: Timestamp, work: impl FnOnce(&mut AgentWatch) -> R) -> R {
         match self {
@@ -290,7 +315,7 @@ impl State {
         }
     }
 
-    /// Forgets runs that have been idle for this long, and says how many.
+    /// Forgets runs that have been idle for this long, and says how many. Idle accounts go with them.
     pub fn sweep(&self, now: Timestamp, idle_ms: u64) -> usize {
         match self {
             State::Memory(state) => state.sweep(now, idle_ms),

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use sprag_core::event::Event;
 use sprag_core::id::{AgentName, RunId};
-use sprag_store::history::{EventFilter, History, HistorySettings};
+use sprag_core::money::NanoUsd;
+use sprag_store::history::{EventFilter, History, HistorySettings, OpenCall};
 use sprag_store::{DataDir, RunKey};
 
 pub(crate) use samples::{request, step};
@@ -32,6 +33,22 @@ pub(crate) fn key(id: &str) -> RunKey {
 
 pub(crate) fn key_of(agent: &str, id: &str) -> RunKey {
     RunKey { agent: AgentName::parse(agent).unwrap(), id: RunId::parse(id).unwrap() }
+}
+
+/// The beginning of a call whose event is this one.
+pub(crate) fn opening(event: &Event, reserved: i64) -> OpenCall {
+    OpenCall {
+        id: event.id.clone(),
+        at: event.at,
+        agent: event.agent.clone(),
+        key: event.key.clone(),
+        run: event.run.clone(),
+        provider: event.provider.clone(),
+        dialect: event.dialect,
+        path: event.path.clone(),
+        model: event.model.clone(),
+        reserved: NanoUsd(reserved),
+    }
 }
 
 /// Every event that a filter lets through, page by page.

@@ -1,20 +1,34 @@
+use std::sync::LazyLock;
+
 use serde_json::json;
 
 use super::*;
 use crate::id::RunId;
 use crate::loops::Decision;
 use crate::loops::RunKind;
-use crate::policy::Consequence;
+use crate::policy::{Consequence, RunLimits};
 use crate::time::Timestamp;
+
+/// The policy of an agent for which nothing was configured.
+static USUAL: LazyLock<Policy> = LazyLock::new(Policy::default);
+
+fn judge(facts: &Facts<'_>, loops: impl FnOnce() -> Decision) -> Result<Permit, Stop> {
+    super::judge(facts, Weighed::default, loops, Weighed::default).verdict
+}
 
 fn fine() -> Facts<'static> {
     Facts {
+        now: Timestamp(1_700_000_000_000),
+        kill: None,
+        standing: None,
+        policy: &USUAL,
+        is_llm: true,
         model: Some("m"),
         is_priced: true,
         blocks_unpriced: true,
         agent_in_flight: 3,
         max_agent_in_flight: 3,
-        ..Facts::default()
+        runs: &[],
     }
 }
 
@@ -173,8 +187,9 @@ fn a_call_stops_at_the_limit_of_a_run_above_it() {
 fn runs_that_nobody_named_have_no_limits_unless_told() {
     let runs = [RunProgress { is_declared: false, ..progress("r", 999, 999_999_999) }];
     assert!(judge(&Facts { runs: &runs, ..fine() }, Decision::default).is_ok());
-    let run_limits = RunLimits { applies_to: RunKind::All, ..RunLimits::default() };
-    assert!(judge(&Facts { runs: &runs, run_limits, ..fine() }, Decision::default).is_err());
+    let limited = |run_limits| Policy { run_limits, ..Policy::default() };
+    let everywhere = limited(RunLimits { applies_to: RunKind::All, ..RunLimits::default() });
+    assert!(judge(&Facts { runs: &runs, policy: &everywhere, ..fine() }, Decision::default).is_err());
     let runs = [progress("r", 999, 999_999_999)];
-    assert!(judge(&Facts { runs: &runs, run_limits: RunLimits::NONE, ..fine() }, Decision::default).is_ok());
+    assert!(judge(&Facts { runs: &runs, policy: &limited(RunLimits::NONE), ..fine() }, Decision::default).is_ok());
 }

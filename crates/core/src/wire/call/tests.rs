@@ -15,7 +15,7 @@ fn reads_what_matters_of_a_chat_request() {
     assert_eq!(call.items.len(), 2);
     assert_eq!(call.items[0].get(), r#"{"role":"user","content":"hi"}"#);
     assert!(call.is_stream && call.stream_options.asks_for_usage());
-    assert_eq!(call.max_output_tokens, Some(7));
+    assert_eq!((call.max_output_tokens, call.choices), (Some(9), 1));
 }
 
 #[test]
@@ -95,4 +95,38 @@ fn doubtful_bodies_are_refused() {
         assert!(Call::parse(Dialect::OpenaiChat, "/v1/x", body.as_bytes()).is_err(), "{body}");
     }
     assert!(Call::parse(Dialect::OpenaiChat, "/v1/x", b"{\"model\":\"\xff\"}").is_err());
+}
+
+#[test]
+fn limits_of_the_answer_are_read_where_the_dialect_has_them() {
+    use Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiCompletions, OpenaiResponses};
+    for (dialect, body, limit, choices) in [
+        (OpenaiChat, r#"{"max_tokens":10,"n":3}"#, Some(10), 3),
+        (OpenaiChat, r#"{"max_tokens":10,"max_completion_tokens":500}"#, Some(500), 1),
+        (OpenaiChat, r#"{"max_output_tokens":10,"n":0}"#, None, 1),
+        (OpenaiCompletions, r#"{"max_tokens":10,"n":2,"best_of":5}"#, Some(10), 5),
+        (OpenaiResponses, r#"{"max_tokens":1,"max_output_tokens":900}"#, Some(900), 1),
+        (OpenaiResponses, r#"{"max_tokens":1}"#, None, 1),
+        (Anthropic, r#"{"max_tokens":64,"n":9}"#, Some(64), 1),
+        (Gemini, r#"{"max_tokens":1,"generationConfig":{"maxOutputTokens":7,"candidateCount":4}}"#, Some(7), 4),
+        (Gemini, r#"{"generation_config":{"max_output_tokens":8,"candidate_count":2}}"#, Some(8), 2),
+        (Gemini, r#"{}"#, None, 1),
+        // What can be read in two ways sets no limit.
+        (OpenaiChat, r#"{"max_tokens":1,"max_completion_tokens":1e5}"#, None, 1),
+        (OpenaiChat, r#"{"max_tokens":"1","n":"7"}"#, None, 7),
+        (OpenaiChat, r#"{"max_tokens":1.0,"n":6.5}"#, None, 7),
+        (OpenaiChat, r#"{"max_tokens":-1,"n":-3}"#, None, 1),
+        (OpenaiChat, r#"{"max_tokens":null,"max_completion_tokens":4,"n":null}"#, Some(4), 1),
+        (OpenaiChat, r#"{"max_tokens":0,"n":1e99}"#, None, u32::MAX),
+        (OpenaiChat, r#"{"max_tokens":99999999999999999999}"#, None, 1),
+        (OpenaiChat, r#"{"max_tokens":18446744073709551615}"#, Some(u64::MAX), 1),
+        (OpenaiCompletions, r#"{"max_tokens":0}"#, Some(0), 1),
+        (Gemini, r#"{"generationConfig":{"maxOutputTokens":0,"candidateCount":"3"}}"#, None, 3),
+        (Gemini, r#"{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":9,"candidate_count":2}}"#, Some(9), 2),
+        (Gemini, r#"{"generationConfig":{"candidateCount":1,"candidateCount":8}}"#, None, 8),
+        (Gemini, r#"{"generationConfig":null}"#, None, 1),
+    ] {
+        let call = Call::parse(dialect, "/x", body.as_bytes()).unwrap();
+        assert_eq!((call.max_output_tokens, call.choices), (limit, choices), "{dialect:?} {body}");
+    }
 }

@@ -102,6 +102,10 @@ fn agentwall_has_its_own_words_and_codes() {
             stop(Reason::BudgetExceeded).with("exceeded_limit", "run").with("limit", 1.0),
             "Budget exceeded: Run cost limit ($1.00)",
         ),
+        (
+            stop(Reason::BudgetExceeded).with("exceeded_limit", "daily").with("limit", 0.0025),
+            "Budget exceeded: Daily limit ($0.0025)",
+        ),
     ];
     for (refusal, message) in cases {
         assert_eq!(imitated(refusal).message, message);
@@ -136,6 +140,28 @@ fn agentwalls_error_has_its_fields_and_no_more() {
             "block_reason": "loop_detected", "agent": "bot", "proof": {"summary": "s"},
         })
     );
+}
+
+#[test]
+fn agentwalls_budget_error_is_as_documented() {
+    let refusal = stop(Reason::BudgetExceeded)
+        .with("exceeded_limit", "run")
+        .with("level", "agent")
+        .with("current_cost", 0.7)
+        .with("limit", 1.0)
+        .with("requested", 0.5)
+        .with("kill_reason", "budget_exceeded")
+        .with("step", 3);
+    let body = super::super::refusal::body(super::super::Family::Openai, &imitated(refusal));
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(
+        body["error"],
+        json!({
+            "message": "Budget exceeded: Run cost limit ($1.00)", "type": "budget_exceeded", "code": "agentwall_budget",
+            "run_id": "r1", "exceeded_limit": "run", "current_cost": 0.70, "limit": 1.00,
+        })
+    );
+    assert_eq!(body["kill_reason"], "budget_exceeded");
 }
 
 #[test]

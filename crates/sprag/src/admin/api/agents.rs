@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use sprag_core::id::AgentName;
 use sprag_core::policy::KillSwitchChange;
 use sprag_store::history::AgentRow;
@@ -13,8 +14,9 @@ use sprag_store::{StoreError, catalog::Snapshot};
 
 use super::body::Body;
 use super::kills::name;
-use super::model::{AgentDetail, AgentSummary, Limits, Listing};
+use super::model::{AgentDetail, AgentSummary, Limits, Listing, PolicyRecord, sources};
 use super::params;
+use crate::acts::{PolicyRefused, set_for};
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 
@@ -26,6 +28,17 @@ pub(super) struct Change {
     /// Why it is set inactive.
     reason: Option<String>,
     kill_switch: Option<KillSwitchChange>,
+    /// A merge patch over what is set, in the form of `[agents.NAME]`.
+    policy: Option<Value>,
+    by: Option<String>,
+}
+
+/// An agent to be made.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewAgent {
+    name: Option<String>,
+    policy: Option<Value>,
     by: Option<String>,
 }
 
@@ -39,12 +52,22 @@ pub(super) async fn show(
 ) -> Result<Json<AgentDetail>, Problem> {
     let agent = agent_of(path)?;
     let row = admin.agent_row(&agent).await?;
-    let is_known = admin.app.catalog.snapshot().agent(&agent).is_some()
-        || admin.app.settings.load().policies.agents.contains_key(&agent);
-    if row.is_none() && !is_known {
+    if row.is_none() && !admin.is_set_up(&agent) {
         return Err(Problem::not_found("no agent of this name is on record"));
     }
     Ok(Json(admin.detail(&agent, row.as_ref())))
+}
+
+pub(super) async fn add(State(admin): State<Shared>, Body(new): Body<NewAgent>) -> Result<Json<AgentDetail>, Problem> {
+    let agent = params::agent_name(new.name.as_deref())?;
+    let agent = agent.ok_or_else(|| Problem::bad_request("say what the agent is called in `name`"))?;
+    let by = name(new.by)?;
+    if admin.agent_row(&agent).await?.is_some() {
+        return Err(known(&agent));
+    }
+    let policy = new.policy.unwrap_or_else(|| json!({}));
+    admin.app.create_agent(agent.clone(), policy, by).await.map_err(|error| refused(&agent, error))?;
+    Ok(Json(AgentDetail { created: true, ..admin.detail(&agent, None) }))
 }
 
 pub(super) async fn change(
@@ -56,6 +79,11 @@ pub(super) async fn change(
     let by = name(change.by)?;
     if let Some(problem) = change.kill_switch.and_then(KillSwitchChange::problem) {
         return Err(Problem::bad_request(format!("`kill_switch`: {problem}")));
+    }
+    let was_set_up = admin.is_set_up(&agent);
+    // First, because it can be refused: nothing is half done.
+    if let Some(patch) = change.policy {
+        admin.app.set_policy(agent.clone(), patch, by.clone()).await.map_err(|error| refused(&agent, error))?;
     }
     if let Some(kill_switch) = change.kill_switch {
         admin.app.set_kill_switch(agent.clone(), kill_switch, by.clone()).await.map_err(unset)?;
@@ -73,19 +101,27 @@ pub(super) async fn change(
         None => {}
     }
     let row = admin.agent_row(&agent).await?;
-    Ok(Json(admin.detail(&agent, row.as_ref())))
+    let created = !was_set_up && row.is_none() && admin.is_set_up(&agent);
+    Ok(Json(AgentDetail { created, ..admin.detail(&agent, row.as_ref()) }))
 }
 
 impl Admin {
-    /// The agents on record, the latest seen first, and then those that only something was set for.
+    /// The agents on record, the latest seen first, and then those that are only configured or set up.
     pub(in crate::admin) async fn agents(&self) -> Result<Vec<AgentSummary>, Problem> {
         let rows = self.records.read(|history| history.agents()).await?;
         let snapshot = self.app.catalog.snapshot();
         let seen: BTreeSet<&AgentName> = rows.iter().map(|row| &row.name).collect();
-        let unseen: BTreeSet<&AgentName> =
-            snapshot.agents().map(|(name, _)| name).filter(|n| !seen.contains(n)).collect();
+        let settings = self.app.settings.load();
+        let set_up = snapshot.agents().map(|(name, _)| name).chain(settings.policies.agents.keys());
+        let unseen: BTreeSet<&AgentName> = set_up.filter(|name| !seen.contains(name)).collect();
         let listed = rows.iter().map(|row| self.summary(&snapshot, &row.name, Some(row)));
         Ok(listed.chain(unseen.into_iter().map(|name| self.summary(&snapshot, name, None))).collect())
+    }
+
+    /// The catalog or the configuration knows it.
+    fn is_set_up(&self, agent: &AgentName) -> bool {
+        self.app.catalog.snapshot().agent(agent).is_some()
+            || self.app.settings.load().policies.agents.contains_key(agent)
     }
 
     async fn agent_row(&self, agent: &AgentName) -> Result<Option<AgentRow>, Problem> {
@@ -100,12 +136,18 @@ impl Admin {
     fn detail(&self, agent: &AgentName, row: Option<&AgentRow>) -> AgentDetail {
         let snapshot = self.app.catalog.snapshot();
         let standing = snapshot.agent(agent).cloned().unwrap_or_default();
+        let in_force = self.app.policy(agent);
+        let set = set_for(&standing);
         AgentDetail {
             agent: self.summary(&snapshot, agent, row),
             reason: standing.reason.clone(),
             proof: standing.proof.clone(),
             changed_at: standing.at.map(|at| at.to_rfc3339()),
-            run_limits: Limits::from(self.app.settings.load().policies.of(agent).run_limits),
+            run_limits: Limits::from(in_force.policy.run_limits),
+            policy: PolicyRecord::new(&in_force.policy, &in_force.rules),
+            sources: sources(self.app.settings.load().policies.written.get(agent), &set),
+            set,
+            created: false,
         }
     }
 }
@@ -119,5 +161,17 @@ fn unset(error: StoreError) -> Problem {
     match error {
         StoreError::Full { .. } => Problem::conflict(error.to_string()),
         other => other.into(),
+    }
+}
+
+fn known(agent: &AgentName) -> Problem {
+    Problem::conflict(format!("agent `{agent}` is known already; change it with PATCH or `sprag agents set`"))
+}
+
+fn refused(agent: &AgentName, error: PolicyRefused) -> Problem {
+    match error {
+        PolicyRefused::Invalid(problems) => Problem::bad_policy(problems),
+        PolicyRefused::Known => known(agent),
+        PolicyRefused::Store(error) => unset(error),
     }
 }

@@ -18,6 +18,7 @@ use crate::admin::problem::Problem;
 pub(super) struct Wanted {
     agent: Option<String>,
     run: Option<String>,
+    key: Option<String>,
     model: Option<String>,
     blocked: Option<bool>,
     since: Option<String>,
@@ -45,6 +46,7 @@ pub(super) async fn list(
     let filter = EventFilter {
         agent,
         run,
+        key: wanted.key.filter(|key| !key.is_empty()),
         model: wanted.model.filter(|model| !model.is_empty()),
         blocked: wanted.blocked,
         since: params::moment("since", wanted.since.as_deref())?,

@@ -178,14 +178,15 @@ pub(super) fn name(by: Option<String>) -> Result<String, Problem> {
     Ok(by)
 }
 
-fn end(at: &Option<String>, seconds: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+/// When something ends that was asked for with a moment or a time.
+pub(super) fn end(at: &Option<String>, seconds: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
     let end = match (params::moment("expires_at", at.as_deref())?, seconds) {
         (Some(_), Some(_)) => return Err(Problem::bad_request("give `expires_at` or `expires_in_seconds`, not both")),
         (Some(at), None) => Some(at),
         (None, seconds) => seconds.map(|seconds| Timestamp(now.0.saturating_add(i64::from(seconds) * 1000))),
     };
     if end.is_some_and(|end| end <= now) {
-        return Err(Problem::bad_request("a kill ends in the future"));
+        return Err(Problem::bad_request("it ends in the future, not now or before"));
     }
     Ok(end)
 }

@@ -4,8 +4,10 @@
 
 mod agents;
 mod body;
+mod budgets;
 mod detectors;
 mod events;
+mod keys;
 mod kills;
 pub(crate) mod model;
 mod params;
@@ -34,9 +36,14 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/runs/{agent}/{id}/approve", post(kills::approve))
         .route("/kills", get(kills::list).post(kills::add))
         .route("/kills/{id}", delete(kills::lift))
+        .route("/keys", get(keys::list).post(keys::create))
+        .route("/keys/{id}", get(keys::show).delete(keys::revoke))
+        .route("/keys/{id}/rotate", post(keys::rotate))
+        .route("/budgets", get(budgets::list))
+        .route("/budgets/adjust", post(budgets::adjust))
         .route("/events", get(events::list))
         .route("/detectors/shadow", get(detectors::shadow))
-        .route("/agents", get(agents::list))
+        .route("/agents", get(agents::list).post(agents::add))
         .route("/agents/{name}", get(agents::show).patch(agents::change))
         .fallback(|| async { Problem::not_found("the API has nothing under this path") })
         .method_not_allowed_fallback(|| async {

@@ -3,12 +3,15 @@
 //! Times are RFC 3339 in UTC. Money stands twice: in dollars, exact to the nano-dollar, and as an integer for programs
 //! whose numbers are floats.
 
+mod budgets;
+mod keys;
 mod money;
+mod policy;
 mod shadow;
 mod stops;
 
 use serde::{Deserialize, Serialize};
-use sprag_core::event::{Act, Ending, Event, EventKind, RunOrigin, RunRecord};
+use sprag_core::event::{Act, Ending, Event, EventKind, RunOrigin, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::loops::Verdict;
 use sprag_core::money::NanoUsd;
@@ -18,9 +21,13 @@ use sprag_core::usage::Usage;
 use sprag_core::wire::Dialect;
 use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
 
+pub(crate) use self::budgets::AccountRecord;
+pub(crate) use self::keys::{KeyBudget, KeyRecord};
 pub(crate) use self::money::Usd;
+pub(in crate::admin::api) use self::policy::sources;
+pub(crate) use self::policy::{Limits, PolicyRecord};
 pub(crate) use self::shadow::{ShadowSums, WouldHaveStopped};
-pub(crate) use self::stops::{AgentDetail, KillRecord, Limits, StopRecord};
+pub(crate) use self::stops::{AgentDetail, KillRecord, StopRecord};
 
 /// A page of a listing.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,6 +53,12 @@ pub(crate) struct Status {
     /// Requests that loop detection failed on, and let pass, since the start. Said only when there are any.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) detection_failures: u64,
+    /// Calls that the process before left under way, charged what was set aside for them. Said only when there are any.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) lost_calls: u64,
+    /// Daily and monthly budgets in force that are used up.
+    #[serde(default)]
+    pub(crate) budgets_used_up: u64,
     pub(crate) recording: Recording,
     pub(crate) today: Sums,
 }
@@ -147,6 +160,9 @@ pub(crate) struct EventRecord {
     pub(crate) at: String,
     pub(crate) kind: EventKind,
     pub(crate) agent: String,
+    /// The virtual key that it came with, by its id.
+    #[serde(default)]
+    pub(crate) key: Option<String>,
     pub(crate) run: Option<RunRecord>,
     pub(crate) provider: String,
     pub(crate) dialect: Dialect,
@@ -175,6 +191,9 @@ pub(crate) struct EventRecord {
     /// What would have followed if the rules in shadow were in force.
     #[serde(default)]
     pub(crate) shadow: Option<Verdict>,
+    /// Why limits in shadow would have refused it.
+    #[serde(default)]
+    pub(crate) would_block: Vec<WouldBlock>,
     /// What was done, where the event is no request.
     pub(crate) act: Option<Box<Act>>,
 }
@@ -270,6 +289,7 @@ impl From<&Event> for EventRecord {
             at: event.at.to_rfc3339(),
             kind: event.kind,
             agent: event.agent.to_string(),
+            key: event.key,
             run: event.run,
             provider: event.provider,
             dialect: event.dialect,
@@ -292,6 +312,7 @@ impl From<&Event> for EventRecord {
             error: event.error,
             verdict: event.verdict,
             shadow: event.shadow,
+            would_block: event.would_block,
             act: event.act,
         }
     }

@@ -18,7 +18,9 @@ pub(in crate::admin) fn midnight(now: Timestamp) -> Timestamp {
 pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Problem> {
     let now = admin.app.clock.now();
     let since = midnight(now);
-    let totals = admin.records.read(move |history| history.totals(since, None)).await?;
+    let app = admin.app.clone();
+    let read = admin.records.read(move |history| Ok((history.totals(since, None)?, app.budgets_used_up()?)));
+    let (totals, budgets_used_up) = read.await?;
     let counts = admin.app.state.counts();
     let history = admin.app.history.status();
     let problems = admin.recording_problems();
@@ -31,6 +33,8 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
         runs_in_memory: counts.runs as u64,
         kills: admin.kills_in_force(),
         detection_failures: admin.app.detection_failures.number(),
+        lost_calls: admin.app.history.lost_calls(),
+        budgets_used_up,
         recording: Recording {
             ok: problems.is_empty(),
             problems,

@@ -4,6 +4,7 @@
 //! everything they are given; nothing is ever marked as safe.
 
 mod agents;
+mod budgets;
 mod calls;
 mod link;
 mod overview;
@@ -61,6 +62,7 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/agents/activate", post(agents::activate))
         .route("/agents/deactivate", post(agents::deactivate))
         .route("/agents/kill-switch", post(agents::set_kill_switch))
+        .route("/budgets", get(budgets::show))
         .route("/calls", get(calls::show))
         .route_layer(from_fn_with_state(admin.clone(), access::require_session))
 }

@@ -45,17 +45,17 @@ pub(super) struct CallLine {
     /// What is to be said about the end; empty when all went well.
     pub(super) ending: String,
     pub(super) error: Option<String>,
-    /// What detection said of it.
+    /// What detection and limits in shadow said of it.
     pub(super) marks: Vec<Mark>,
     /// Its place in the time of its run, in thousandths.
     pub(super) bar: Bar,
 }
 
-/// What detection said of a call.
+/// What detection, or a limit in shadow, said of a call.
 pub(super) struct Mark {
     pub(super) text: String,
     pub(super) tone: &'static str,
-    /// The proof in a sentence.
+    /// The proof, or what the caller would have been told, in a sentence.
     pub(super) summary: String,
 }
 
@@ -144,7 +144,7 @@ impl CallLine {
 }
 
 impl Money {
-    fn new(amount: Option<sprag_core::money::NanoUsd>, is_partial: bool) -> Money {
+    pub(super) fn new(amount: Option<sprag_core::money::NanoUsd>, is_partial: bool) -> Money {
         match amount {
             Some(amount) => Money { shown: show::usd(amount), exact: format!("${amount}"), is_partial },
             None => Money { shown: "–".to_owned(), exact: String::new(), is_partial },
@@ -159,13 +159,15 @@ impl Moment {
 }
 
 impl Bar {
+    /// How long the line is.
+    pub(super) const LINE: u64 = 1000;
+
     /// Always visible, never beyond the end.
     fn new(offset_ms: u64, length_ms: u64, whole_ms: u64) -> Bar {
-        const LINE: u64 = 1000;
         const SHORTEST: u64 = 8;
-        let part = |ms: u64| (ms.saturating_mul(LINE) / whole_ms.max(1)).min(LINE);
-        let start = part(offset_ms).min(LINE - SHORTEST);
-        Bar { start, length: part(length_ms).clamp(SHORTEST, LINE - start) }
+        let part = |ms: u64| (ms.saturating_mul(Bar::LINE) / whole_ms.max(1)).min(Bar::LINE);
+        let start = part(offset_ms).min(Bar::LINE - SHORTEST);
+        Bar { start, length: part(length_ms).clamp(SHORTEST, Bar::LINE - start) }
     }
 }
 
@@ -200,7 +202,12 @@ fn marks(event: &Event) -> Vec<Mark> {
         tone: "shadow",
         summary: verdict.finding.proof.summary.clone(),
     });
-    enforced.into_iter().chain(shadow).collect()
+    let limits = event.would_block.iter().map(|would| Mark {
+        text: show::would_block(would),
+        tone: "shadow",
+        summary: would.message.clone(),
+    });
+    enforced.into_iter().chain(shadow).chain(limits).collect()
 }
 
 fn tone(event: &Event) -> &'static str {

@@ -3,12 +3,19 @@
 //!
 //! Keys without a default are `Option`. Unknown keys are refused.
 
+mod budget;
+mod decimal;
 pub mod detection;
+mod hours;
+mod jwt;
 mod log;
+mod models;
 mod policy;
 mod price;
 mod provider;
+mod rate_limit;
 mod responses;
+mod route;
 
 use std::collections::BTreeMap;
 
@@ -16,12 +23,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sprag_core::event::RunOrigin;
 
+pub use budget::{AgentBudget, Budget, GlobalBudget, Reserve, Stage, StageAction};
+pub use decimal::Decimal;
 pub use detection::Detection;
+pub use hours::{AgentHours, Hours};
+pub use jwt::Jwt;
 pub use log::{Log, LogCalls, LogFormat};
-pub use policy::{Agent, AgentKillSwitch, AgentRunLimits, Defaults, KillSwitch, LimitedRuns, RunLimits};
-pub use price::{Price, Prices, Unpriced, UsdPerMillion};
+pub use models::{AgentModels, Models};
+pub use policy::{Agent, AgentKillSwitch, AgentRunLimits, Defaults, KillSwitch, LimitMode, LimitedRuns, RunLimits};
+pub use price::{Price, Prices, Unpriced};
 pub use provider::{Http2, Provider, Timeouts};
+pub use rate_limit::RateLimit;
 pub use responses::{Compat, Responses, Stop, StopForm};
+pub use route::Route;
 
 use super::secret::Secret;
 
@@ -39,10 +53,14 @@ pub struct File {
     pub providers: BTreeMap<String, Provider>,
     /// Which provider serves a path that names none.
     pub routing: Routing,
+    /// Other HTTP APIs behind Sprag: tool servers, internal services.
+    pub routes: Vec<Route>,
     /// How calls are put together into runs.
     pub runs: Runs,
     /// How loops are detected, and what follows.
     pub detection: Detection,
+    /// What everybody together may spend, in dollars.
+    pub budget: GlobalBudget,
     /// The policy of agents that have none of their own.
     pub defaults: Defaults,
     /// Agents with a policy of their own, by name. What it leaves out is as in `defaults`; the admin API overrides both.
@@ -55,6 +73,8 @@ pub struct File {
     pub prices: Prices,
     /// Own prices, in dollars per million tokens. They stand before the built-in table.
     pub price: Vec<Price>,
+    /// How JSON web tokens of callers are verified. Without a key none is, and rate limits by `jwt:CLAIM` count all callers together.
+    pub jwt: Jwt,
     /// What Sprag writes to the terminal.
     pub log: Log,
 }
@@ -83,6 +103,8 @@ pub struct Proxy {
     /// Grace for answers in flight when Sprag is asked to stop.
     #[schemars(range(min = 0, max = 3600))]
     pub drain_seconds: u64,
+    /// Let in only requests with a virtual key of Sprag's own; all others are refused with status 401.
+    pub require_keys: bool,
 }
 
 /// The listener of the dashboard and the admin API.
@@ -187,6 +209,7 @@ impl Default for Proxy {
             header_read_timeout_ms: 60_000,
             max_requests_per_agent: 1000,
             drain_seconds: 30,
+            require_keys: false,
         }
     }
 }

@@ -2,8 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sprag_core::loops::Mode;
 
+use super::budget::{AgentBudget, Budget};
 use super::detection::Detection;
+use super::hours::{AgentHours, Hours};
+use super::models::{AgentModels, Models};
+use super::rate_limit::RateLimit;
 
 /// The policy of agents that have none of their own.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +19,14 @@ pub struct Defaults {
     pub run_limits: RunLimits,
     /// Sets an agent inactive that repeats itself.
     pub kill_switch: KillSwitch,
+    /// When an agent may call.
+    pub hours: Hours,
+    /// Which models an agent may ask.
+    pub models: Models,
+    /// How often calls may come; all of the limits hold.
+    pub rate_limits: Vec<RateLimit>,
+    /// What each agent may spend, in dollars.
+    pub budget: Budget,
 }
 
 /// How far a run may go. Steps and time of a run cover the runs that are a part of it.
@@ -27,6 +41,8 @@ pub struct RunLimits {
     pub timeout_seconds: u32,
     /// Which runs have these limits: "declared", those that the caller names, or "all".
     pub applies_to: LimitedRuns,
+    /// "enforce", "shadow" (only report what would have been stopped) or "off".
+    pub mode: LimitMode,
 }
 
 /// Which runs have limits.
@@ -38,6 +54,29 @@ pub enum LimitedRuns {
     Declared,
     /// All of them.
     All,
+}
+
+/// Whether a limit is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LimitMode {
+    /// Not at all.
+    Off,
+    /// What it would have stopped is reported, and nothing is stopped.
+    Shadow,
+    /// It is kept.
+    #[default]
+    Enforce,
+}
+
+impl From<LimitMode> for Mode {
+    fn from(mode: LimitMode) -> Mode {
+        match mode {
+            LimitMode::Off => Mode::Off,
+            LimitMode::Shadow => Mode::Shadow,
+            LimitMode::Enforce => Mode::Enforce,
+        }
+    }
 }
 
 /// Sets an agent inactive that repeats itself.
@@ -64,6 +103,15 @@ pub struct Agent {
     pub run_limits: AgentRunLimits,
     /// Its kill switch.
     pub kill_switch: AgentKillSwitch,
+    /// When it may call.
+    pub hours: AgentHours,
+    /// Which models it may ask.
+    pub models: AgentModels,
+    /// How often its calls may come, instead of the limits of the defaults; an empty list is no limit.
+    #[schemars(example = [json!({"limit_keys": ["agent"], "requests": 60, "window_seconds": 60})])]
+    pub rate_limits: Option<Vec<RateLimit>>,
+    /// What it may spend, in dollars.
+    pub budget: AgentBudget,
 }
 
 /// How far an agent's runs may go.
@@ -79,6 +127,9 @@ pub struct AgentRunLimits {
     /// Which runs have these limits: "declared" or "all".
     #[schemars(example = LimitedRuns::All)]
     pub applies_to: Option<LimitedRuns>,
+    /// "enforce", "shadow" or "off".
+    #[schemars(example = LimitMode::Shadow)]
+    pub mode: Option<LimitMode>,
 }
 
 /// An agent's kill switch.
@@ -98,7 +149,7 @@ pub struct AgentKillSwitch {
 
 impl Default for RunLimits {
     fn default() -> RunLimits {
-        RunLimits { max_steps: 30, timeout_seconds: 120, applies_to: LimitedRuns::Declared }
+        RunLimits { max_steps: 30, timeout_seconds: 120, applies_to: LimitedRuns::Declared, mode: LimitMode::Enforce }
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Provider {
     /// Where a key held by Sprag goes: "bearer", "x-api-key", "x-goog-api-key", "api-key", "header:NAME" or "none".
     #[schemars(example = &"header:x-company-key")]
     pub auth: Option<String>,
-    /// Key held by Sprag, for callers with keys of Sprag's own; not used in this version. Rather use one of the next two.
+    /// Key held by Sprag, sent for callers with a virtual key. Rather use one of the next two.
     #[schemars(example = &"sk-...")]
     pub api_key: Option<Secret>,
     /// Environment variable that holds the key.

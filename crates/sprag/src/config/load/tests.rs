@@ -1,5 +1,8 @@
 use std::fs;
 
+use sprag_core::loops::Mode;
+use sprag_core::policy::RateMeasure;
+
 use super::*;
 use crate::config::sandbox::Sandbox;
 
@@ -98,10 +101,39 @@ fn a_byte_order_mark_is_no_error() {
 }
 
 #[test]
-fn keys_that_nothing_uses_yet_are_named() {
-    let loaded =
-        Sandbox::new("[providers.openai]\napi_key = \"k\"\n[responses]\ncompat = [\"fairvisor\"]").load().unwrap();
-    let said: Vec<_> = loaded.warnings.iter().map(|warning| warning.key.as_str()).collect();
-    assert_eq!(said, ["providers.openai.api_key"]);
-    assert!(Sandbox::new("[providers.openai]\nheaders = { x = \"y\" }").load().unwrap().warnings.is_empty());
+fn a_key_of_a_provider_and_required_keys_are_taken_without_a_word() {
+    let loaded = Sandbox::new("[proxy]\nrequire_keys = true\n[providers.openai]\napi_key = \"k\"").load().unwrap();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    assert!(loaded.settings.proxy.require_keys);
+    assert_eq!(loaded.settings.providers["openai"].key.as_ref().map(|key| key.reveal()), Some("k"));
+}
+
+#[test]
+fn a_rate_limit_by_claims_needs_a_key() {
+    let mut settings = Sandbox::new("[agents.bot.kill_switch]\nenabled = true").load().unwrap().settings;
+    let rule = |id: u64, key: &str| RateRule {
+        name: format!("limit {id}").into(),
+        mode: Mode::Enforce,
+        limit_keys: vec![key.parse().unwrap()],
+        measure: RateMeasure::Bucket { rps: 1.0, burst: 1.0 },
+        id,
+    };
+    settings.policies.defaults.rate_limits = [rule(1, "agent"), rule(2, "jwt:org_id")].into();
+    let bot = settings.policies.agents.values_mut().next().unwrap();
+    bot.rate_limits = [rule(2, "jwt:org_id"), rule(3, "jwt:sub")].into();
+    let warnings = unverified_claims(&settings);
+    let told: Vec<&str> = warnings.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(told, ["defaults.rate_limits", "agents.bot.rate_limits"]);
+    assert!(warnings.iter().all(|problem| problem.level == Level::Warning));
+    assert!(warnings[0].message.starts_with("\"limit 2\" is kept by claims"), "{}", warnings[0]);
+
+    let route = "[[routes]]\nname = \"tools\"\npath = \"/x\"\nupstream = \"http://a\"\n\
+                 [[routes.rate_limits]]\nrps = 1\nlimit_keys = [\"jwt:org_id\"]";
+    let warnings = Sandbox::new(route).load().unwrap().warnings;
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0].key, "routes.tools.rate_limits");
+
+    let env = [("KEY", "0123456789abcdef")];
+    settings.jwt = Sandbox::new("[jwt]\nsecret_env = \"KEY\"").with_env(&env).load().unwrap().settings.jwt;
+    assert_eq!(unverified_claims(&settings), []);
 }

@@ -1,10 +1,16 @@
 //! From the file as written to the settings in use, with all problems at once.
 
+mod budget;
 mod detection;
-mod policy;
+mod hours;
+mod jwt;
+mod models;
+pub(super) mod policy;
 mod price;
 mod provider;
+mod rate_limit;
 mod reasons;
+mod route;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,9 +43,12 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     check_level(&file.log.level, &mut problems);
     let providers = provider::resolve_all(&file.providers, environment, &mut problems);
     let routing = routing(file, &providers, &mut problems);
+    let routes = route::resolve_all(&file.routes, &providers, environment, &mut problems);
     let reasons = reasons::resolve_all(&file.responses.reasons, &mut problems);
     let overrides = price::resolve_all(&file.price, &mut problems);
     let policies = policy::resolve_all(file, &mut problems);
+    let budget = policy::global_budget(file, &mut problems);
+    let jwt = jwt::resolve(&file.jwt, environment, &mut problems);
 
     let (Some(listen), Some(admin_listen), true) = (listen, admin_listen, problems.is_empty()) else {
         return Err(problems);
@@ -50,11 +59,13 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         data_dir: data_dir(file.data.dir.as_deref(), environment),
         providers,
         routing,
+        routes,
         runs: Runs {
             sources: sorted(&file.runs.sources).into_iter().map(RunOrigin::from).collect(),
             idle: Duration::from_secs(file.runs.idle_minutes.saturating_mul(60)),
         },
         policies,
+        budget,
         responses: Responses {
             metadata: file.responses.metadata,
             compat: sorted(&file.responses.compat),
@@ -63,6 +74,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         },
         events: events(&file.events),
         prices: Prices { unpriced: file.prices.unpriced, overrides },
+        jwt,
         log: Log { format: file.log.format, level: file.log.level.clone(), calls: file.log.calls },
     })
 }
@@ -72,6 +84,20 @@ pub(crate) fn expand(path: &str, environment: &Environment) -> PathBuf {
     match (path.strip_prefix("~/"), environment.get("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => PathBuf::from(path),
+    }
+}
+
+/// A key in the table that stands at `key`.
+fn place(key: &str, name: &str) -> String {
+    format!("{key}.{name}")
+}
+
+/// An error that says what was expected after a semicolon.
+fn told(key: impl Into<String>, error: &impl std::fmt::Display) -> Problem {
+    let text = error.to_string();
+    match text.split_once("; ") {
+        Some((message, hint)) => Problem::value(key, message).hint(hint),
+        None => Problem::value(key, text),
     }
 }
 
@@ -85,6 +111,7 @@ fn proxy(file: &file::Proxy, listen: SocketAddr) -> Proxy {
         header_read_timeout: Duration::from_millis(file.header_read_timeout_ms),
         max_requests_per_agent: size(file.max_requests_per_agent),
         drain: Duration::from_secs(file.drain_seconds),
+        require_keys: file.require_keys,
     }
 }
 

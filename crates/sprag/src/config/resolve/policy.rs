@@ -5,30 +5,64 @@ use std::sync::Arc;
 
 use sprag_core::id::AgentName;
 use sprag_core::loops::{Rules, RunKind};
-use sprag_core::policy::{KillSwitch, KillSwitchChange, RunLimits};
+use sprag_core::policy::{Budget, KillSwitch, KillSwitchChange, Policy, RunLimits};
 
-use super::detection;
-use crate::config::file::{Agent, Defaults, File, LimitedRuns};
+use super::{budget, detection, hours, models, place, rate_limit};
+use crate::config::agent_override::written;
+use crate::config::file::{Agent, AgentBudget, AgentRunLimits, Defaults, File, LimitedRuns};
 use crate::config::problem::Problem;
-use crate::config::settings::{AgentPolicy, Policies};
+use crate::config::settings::{GlobalBudget, Policies};
 
 /// The policies of all agents.
 pub(super) fn resolve_all(file: &File, problems: &mut Vec<Problem>) -> Policies {
     let rules = detection::rules(&file.detection);
     complain("detection", &rules, problems);
-    let defaults = defaults(&file.defaults, rules);
-    let mut agents = BTreeMap::new();
+    let mut policies = Policies {
+        defaults: defaults(&file.defaults, rules, problems),
+        agents: BTreeMap::new(),
+        written: BTreeMap::new(),
+    };
     for (name, agent) in &file.agents {
         match AgentName::parse(name) {
             Ok(name) => {
-                let policy = overridden(&defaults, agent);
-                complain(&format!("agents.{name}.detection"), &policy.rules, problems);
-                agents.insert(name, policy);
+                policies.written.insert(name.clone(), written(agent));
+                let policy = over(&policies.defaults, agent, &format!("agents.{name}"), problems);
+                policies.agents.insert(name, policy);
             }
             Err(error) => problems.push(Problem::name(format!("agents.{name}"), error.to_string())),
         }
     }
-    Policies { defaults, agents }
+    policies
+}
+
+/// What everybody together may spend.
+pub(super) fn global_budget(file: &File, problems: &mut Vec<Problem>) -> GlobalBudget {
+    GlobalBudget {
+        budget: budget::over(&Budget::default(), &AgentBudget::from(&file.budget), "budget", problems),
+        zone: hours::zone("budget.time_zone", &file.budget.time_zone, problems),
+    }
+}
+
+/// A policy with what is written for one agent; `key` is where that stands.
+pub(crate) fn over(base: &Policy, file: &Agent, key: &str, problems: &mut Vec<Problem>) -> Policy {
+    let switch = &file.kill_switch;
+    let change =
+        KillSwitchChange { enabled: switch.enabled, window_size: switch.window_size, threshold: switch.threshold };
+    let rules = detection::agent_rules(&base.rules, &file.detection);
+    complain(&place(key, "detection"), &rules, problems);
+    Policy {
+        run_limits: run_limits(base.run_limits, &file.run_limits),
+        kill_switch: change.over(base.kill_switch),
+        // Thousands of agents share what they have in common.
+        rules: if rules == *base.rules { base.rules.clone() } else { Arc::new(rules) },
+        hours: hours::over(&base.hours, &file.hours, &place(key, "hours"), problems),
+        models: models::over(&base.models, &file.models, &place(key, "models"), problems),
+        rate_limits: match &file.rate_limits {
+            Some(limits) => rate_limit::resolve_all(&place(key, "rate_limits"), limits, problems),
+            None => base.rate_limits.clone(),
+        },
+        budget: budget::over(&base.budget, &file.budget, &place(key, "budget"), problems),
+    }
 }
 
 /// The schema knows the bounds of single keys; this is what does not go together.
@@ -36,10 +70,11 @@ fn complain(key: &str, rules: &Rules, problems: &mut Vec<Problem>) {
     problems.extend(rules.check().into_iter().map(|problem| Problem::value(key, problem)));
 }
 
-fn defaults(file: &Defaults, rules: Rules) -> AgentPolicy {
+fn defaults(file: &Defaults, rules: Rules, problems: &mut Vec<Problem>) -> Policy {
     let (limits, switch) = (&file.run_limits, &file.kill_switch);
-    AgentPolicy {
+    Policy {
         run_limits: RunLimits {
+            mode: limits.mode.into(),
             max_steps: limits.max_steps,
             timeout_seconds: limits.timeout_seconds,
             applies_to: run_kind(limits.applies_to),
@@ -50,21 +85,19 @@ fn defaults(file: &Defaults, rules: Rules) -> AgentPolicy {
             threshold: switch.threshold,
         },
         rules: Arc::new(rules),
+        hours: hours::defaults(&file.hours, "defaults.hours", problems),
+        models: models::defaults(&file.models, "defaults.models", problems),
+        rate_limits: rate_limit::resolve_all("defaults.rate_limits", &file.rate_limits, problems),
+        budget: budget::over(&Budget::default(), &AgentBudget::from(&file.budget), "defaults.budget", problems),
     }
 }
 
-fn overridden(base: &AgentPolicy, file: &Agent) -> AgentPolicy {
-    let (limits, switch) = (&file.run_limits, &file.kill_switch);
-    let change =
-        KillSwitchChange { enabled: switch.enabled, window_size: switch.window_size, threshold: switch.threshold };
-    AgentPolicy {
-        run_limits: RunLimits {
-            max_steps: limits.max_steps.unwrap_or(base.run_limits.max_steps),
-            timeout_seconds: limits.timeout_seconds.unwrap_or(base.run_limits.timeout_seconds),
-            applies_to: limits.applies_to.map_or(base.run_limits.applies_to, run_kind),
-        },
-        kill_switch: change.over(base.kill_switch),
-        rules: Arc::new(detection::agent_rules(&base.rules, &file.detection)),
+fn run_limits(base: RunLimits, written: &AgentRunLimits) -> RunLimits {
+    RunLimits {
+        mode: written.mode.map_or(base.mode, Into::into),
+        max_steps: written.max_steps.unwrap_or(base.max_steps),
+        timeout_seconds: written.timeout_seconds.unwrap_or(base.timeout_seconds),
+        applies_to: written.applies_to.map_or(base.applies_to, run_kind),
     }
 }
 
@@ -76,53 +109,4 @@ fn run_kind(runs: LimitedRuns) -> RunKind {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::sandbox::Sandbox;
-
-    #[test]
-    fn an_agent_overrides_the_defaults_key_by_key() {
-        let text = "[defaults.run_limits]\nmax_steps = 50\n[defaults.kill_switch]\nthreshold = 7\n\
-             [agents.bot.run_limits]\ntimeout_seconds = 0\napplies_to = \"all\"\n[agents.\"team:b\".kill_switch]\nenabled = true";
-        let policies = Sandbox::new(text).load().unwrap().settings.policies;
-        let limits = |max_steps, timeout_seconds, applies_to| RunLimits { max_steps, timeout_seconds, applies_to };
-        let named = |name: &str| policies.of(&AgentName::parse(name).unwrap()).clone();
-        assert_eq!(named("other").run_limits, limits(50, 120, RunKind::Declared));
-        assert_eq!(named("bot").run_limits, limits(50, 0, RunKind::All));
-        let switch = |enabled| KillSwitch { enabled, window_size: 20, threshold: 7.0 };
-        assert_eq!((named("bot").kill_switch, named("team:b").kill_switch), (switch(false), switch(true)));
-        let default = Sandbox::new("").load().unwrap().settings.policies.defaults;
-        assert_eq!((default.run_limits, default.kill_switch), (RunLimits::default(), KillSwitch::default()));
-    }
-
-    #[test]
-    fn says_what_cannot_be_used() {
-        for (text, expected) in [
-            ("[agents.\"a b\".kill_switch]\nenabled = true", "an agent name has 1 to 64"),
-            ("[defaults.kill_switch]\nwindow_size = 4", "expected 5 to 100"),
-            ("[agents.bot.kill_switch]\nthreshold = 50.5", "expected 1 to 50"),
-            ("[defaults.kill_switch]\nthreshold = \"x\"", "expected a number, found a string"),
-            ("[defaults.run_limits]\napplies_to = \"none\"", "expected \"declared\" or \"all\""),
-            ("[defaults.run_limits]\nmax_step = 1", "did you mean `max_steps`?"),
-        ] {
-            let complaint = Sandbox::new(text).complaint();
-            assert!(complaint.contains(expected), "{text}\n---\n{complaint}");
-        }
-    }
-
-    #[test]
-    fn the_environment_reaches_them_too() {
-        let env = [
-            ("SPRAG_DEFAULTS_KILL_SWITCH_THRESHOLD", "12.5"),
-            ("SPRAG_AGENTS_MY_BOT_RUN_LIMITS_MAX_STEPS", "7"),
-            ("SPRAG_DEFAULTS_RUN_LIMITS_APPLIES_TO", "all"),
-        ];
-        let text = "[agents.my-bot.kill_switch]\nenabled = true";
-        let policies = Sandbox::new(text).with_env(&env).load().unwrap().settings.policies;
-        let bot = policies.of(&AgentName::parse("my-bot").unwrap());
-        assert_eq!((bot.run_limits.max_steps, bot.run_limits.applies_to), (7, RunKind::All));
-        assert_eq!(bot.kill_switch, KillSwitch { enabled: true, window_size: 20, threshold: 12.5 });
-        let complaint = Sandbox::new("").with_env(&[("SPRAG_DEFAULTS_KILL_SWITCH_THRESHOLD", "much")]).complaint();
-        assert!(complaint.contains("expected a number"), "{complaint}");
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use sprag_core::limits;
 use sprag_core::money::PicoPerToken;
 use sprag_core::price::PriceOverride;
 
-use crate::config::file::{Price, UsdPerMillion};
+use crate::config::file::{Decimal, Price};
 use crate::config::problem::Problem;
 
 /// The overrides, in the order written.
@@ -36,7 +36,7 @@ fn resolve(price: &Price, path: &str, problems: &mut Vec<Problem>) -> PriceOverr
         let problem = Problem::value(format!("{path}.input"), "a price needs the price of input tokens");
         problems.push(problem.hint("write input = 0 if they cost nothing"));
     }
-    let mut read = |key: &str, text: &Option<UsdPerMillion>| {
+    let mut read = |key: &str, text: &Option<Decimal>| {
         let parsed = PicoPerToken::parse_usd_per_million(&text.as_ref()?.0);
         parsed.map_err(|error| problems.push(too_fine(format!("{path}.{key}"), &error.to_string()))).ok()
     };

@@ -211,7 +211,7 @@ fn default_auth(family: Family) -> Auth {
     }
 }
 
-fn headers(key: &str, written: &BTreeMap<String, Secret>, problems: &mut Vec<Problem>) -> HeaderMap {
+pub(super) fn headers(key: &str, written: &BTreeMap<String, Secret>, problems: &mut Vec<Problem>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if written.len() > limits::PROVIDER_HEADERS {
         problems.push(Problem::name(key, format!("more than {} headers", limits::PROVIDER_HEADERS)));
@@ -270,7 +270,7 @@ fn api_key(
     }
 }
 
-fn timeouts(file: &file::Timeouts) -> Timeouts {
+pub(super) fn timeouts(file: &file::Timeouts) -> Timeouts {
     Timeouts {
         connect: Duration::from_millis(file.connect_ms),
         first_byte: Duration::from_millis(file.first_byte_ms),

@@ -18,6 +18,8 @@ pub struct EventFilter {
     pub agent: Option<AgentName>,
     /// Of this run.
     pub run: Option<RunKey>,
+    /// With this virtual key, by its id.
+    pub key: Option<String>,
     /// With this model.
     pub model: Option<String>,
     /// Only refused ones, or only others.
@@ -69,6 +71,7 @@ impl EventFilter {
             conditions.and("agent = ?", run.agent.as_str().to_owned());
             conditions.and("run_id = ?", run.id.as_str().to_owned());
         }
+        conditions.and_maybe("key = ?", self.key.clone());
         conditions.and_maybe("model = ?", self.model.clone());
         match self.blocked {
             // Written out, so that the index of refused events applies.

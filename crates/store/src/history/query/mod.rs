@@ -5,6 +5,7 @@
 mod filter;
 mod runs;
 mod shadow;
+mod spent;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -26,7 +27,8 @@ use crate::sqlite::open_reader;
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
 pub use runs::{RunRow, RunStatus, RunStopped};
-pub use shadow::{ShadowDetector, ShadowReport, WouldStop};
+pub use shadow::{ShadowDetector, ShadowLimit, ShadowReport, WouldStop};
+pub use spent::{Spender, SpentByAll};
 
 /// A part of a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -268,6 +270,7 @@ mod tests {
             (any(), "events_newest"),
             (EventFilter { agent: Some(agent), ..any() }, "events_of_agent"),
             (EventFilter { run: Some(run), is_oldest_first: true, ..any() }, "events_of_run"),
+            (EventFilter { key: Some("k".into()), ..any() }, "events_of_key"),
             (EventFilter { model: Some("m".into()), ..any() }, "events_of_model"),
             (EventFilter { blocked: Some(true), ..any() }, "events_blocked"),
         ];

@@ -2,6 +2,7 @@
 
 use rusqlite::types::Type;
 use serde::Serialize;
+use sprag_core::limits::PAGE_ROWS;
 use sprag_core::loops::Verdict;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
@@ -30,6 +31,8 @@ pub struct WouldStop {
 pub struct ShadowReport {
     /// By the detector that would have stopped a run first.
     pub detectors: Vec<ShadowDetector>,
+    /// By the limit that would have refused requests.
+    pub limits: Vec<ShadowLimit>,
     /// There were more events than a report looks at; the older ones are left out.
     pub is_partial: bool,
 }
@@ -46,6 +49,26 @@ pub struct ShadowDetector {
     /// What these cost.
     pub saved: NanoUsd,
 }
+
+/// What one limit would have refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShadowLimit {
+    /// The reason, as refusals call it.
+    pub reason: String,
+    /// Which limit.
+    pub exceeded_limit: Option<String>,
+    /// Requests that it would have refused.
+    pub requests: u64,
+    /// Runs that these belong to.
+    pub runs: u64,
+    /// What these requests cost.
+    pub cost: NanoUsd,
+}
+
+const FOUND: &str = "SELECT agent, run_id FROM events
+    WHERE shadow IS NOT NULL AND run_id IS NOT NULL AND at >= ?1 AND at < ?2 ORDER BY at DESC";
+const REFUSED: &str = "SELECT seq, agent, run_id, cost_nano, would_block FROM events
+    WHERE would_block IS NOT NULL AND at >= ?1 AND at < ?2 ORDER BY at DESC";
 
 impl Reader {
     pub(in crate::history) fn would_stop(&self, key: &RunKey) -> Result<Option<WouldStop>, StoreError> {
@@ -88,8 +111,6 @@ impl Reader {
             conditions.values.extend([since.0.into(), until.0.into()]);
             conditions
         };
-        const FOUND: &str = "SELECT agent, run_id FROM events
-            WHERE shadow IS NOT NULL AND run_id IS NOT NULL AND at >= ?1 AND at < ?2 ORDER BY at DESC";
         // A run is taken to have ended where it would first have been stopped, even before the stretch of time.
         let sql = format!(
             "WITH flagged AS (SELECT DISTINCT agent, run_id FROM ({FOUND} LIMIT {most})),
@@ -110,15 +131,38 @@ impl Reader {
                 saved: NanoUsd(sum_of_halves(row, 3)?),
             })
         })?;
-        let sql = format!("SELECT count(*) FROM ({FOUND} LIMIT {most} + 1)");
-        let found = self.list(&sql, span(), |row| rows::count(row, 0))?.pop().unwrap_or(0);
-        Ok(ShadowReport { detectors, is_partial: found > u64::from(most) })
+        // A request counts once for a limit, at however many levels it would have met it.
+        let sql = format!(
+            "WITH refused AS (
+                SELECT DISTINCT seq, agent, run_id, cost_nano, json_extract(value, '$.reason') AS reason,
+                    json_extract(value, '$.exceeded_limit') AS exceeded_limit
+                FROM ({REFUSED} LIMIT {most}), json_each(would_block))
+             SELECT reason, exceeded_limit, count(*), count(DISTINCT agent || '/' || run_id),
+                coalesce(sum(cost_nano >> 20), 0), coalesce(sum(cost_nano & 1048575), 0)
+             FROM refused GROUP BY reason, exceeded_limit ORDER BY reason, exceeded_limit LIMIT {PAGE_ROWS}"
+        );
+        let limits = self.list(&sql, span(), |row| {
+            Ok(ShadowLimit {
+                reason: row.get(0)?,
+                exceeded_limit: row.get(1)?,
+                requests: rows::count(row, 2)?,
+                runs: rows::count(row, 3)?,
+                cost: NanoUsd(sum_of_halves(row, 4)?),
+            })
+        })?;
+        let mut is_partial = false;
+        for findings in [FOUND, REFUSED] {
+            let sql = format!("SELECT count(*) FROM ({findings} LIMIT {most} + 1)");
+            let found = self.list(&sql, span(), |row| rows::count(row, 0))?.pop().unwrap_or(0);
+            is_partial |= found > u64::from(most);
+        }
+        Ok(ShadowReport { detectors, limits, is_partial })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use sprag_core::event::Event;
+    use sprag_core::event::{Event, WouldBlock};
     use sprag_core::loops::{Action, Detector, Finding, Mode, Proof};
 
     use super::*;
@@ -168,5 +212,56 @@ mod tests {
         let later = ("progress".to_owned(), 1, 2, 2000);
         assert_eq!(report(3, 5, 3), (vec![later], false), "only the money of the stretch of time");
         assert_eq!(report(6, 10, 3), (vec![], false));
+    }
+
+    #[test]
+    fn a_report_walks_over_no_other_events() {
+        let (_dir, reader) = reader(&[]);
+        for (findings, index) in [(FOUND, "events_shadow_newest"), (REFUSED, "events_would_block")] {
+            let mut span = Conditions::default();
+            span.values.extend([0.into(), 1.into()]);
+            let plan =
+                reader.list(&format!("EXPLAIN QUERY PLAN {findings}"), span, |row| row.get::<_, String>(3)).unwrap();
+            assert!(plan.len() == 1 && plan[0].contains(&format!("USING INDEX {index} ")), "{plan:?}");
+        }
+    }
+
+    fn refused(event: Event, limits: &[(&str, Option<&str>)]) -> Event {
+        let would = |&(reason, limit): &(&str, Option<&str>)| WouldBlock {
+            reason: reason.into(),
+            exceeded_limit: limit.map(str::to_owned),
+            message: "too much".into(),
+        };
+        Event { would_block: limits.iter().map(would).collect(), ..event }
+    }
+
+    #[test]
+    fn requests_count_once_for_every_limit_that_they_would_have_met() {
+        let (daily, hours) = (("budget_exceeded", Some("daily")), ("outside_allowed_hours", None));
+        let outside = Event { run: None, cost: None, ..step("4", "x", 1) };
+        let events = [
+            at(refused(step("1", "a", 1), &[daily, daily]), 1),
+            at(refused(step("2", "a", 2), &[hours, daily]), 2),
+            at(refused(step("3", "b", 1), &[daily, ("budget_exceeded", Some("monthly"))]), 3),
+            at(refused(outside, &[hours]), 4),
+            at(step("5", "healthy", 1), 5),
+        ];
+        let (_dir, reader) = reader(&events);
+        let report = |since, until, most| {
+            let report = reader.shadow_report(Timestamp(since), Timestamp(until), most).unwrap();
+            let row = |of: &ShadowLimit| {
+                let name = of.exceeded_limit.as_ref().unwrap_or(&of.reason);
+                format!("{name}: {} in {} runs for {}", of.requests, of.runs, of.cost.0)
+            };
+            (report.limits.iter().map(row).collect::<Vec<_>>().join(", "), report.is_partial)
+        };
+        let all = "daily: 3 in 2 runs for 3000, monthly: 1 in 1 runs for 1000, \
+                   outside_allowed_hours: 2 in 1 runs for 1000";
+        assert_eq!(report(0, 10, 4), (all.to_owned(), false), "as many as it looks at");
+        let latest = "daily: 1 in 1 runs for 1000, monthly: 1 in 1 runs for 1000, \
+                      outside_allowed_hours: 1 in 0 runs for 0";
+        assert_eq!(report(0, 10, 2), (latest.to_owned(), true), "past what it looks at");
+        assert_eq!(report(1, 2, 4).0, "daily: 1 in 1 runs for 1000");
+        assert_eq!(report(5, 10, 4), (String::new(), false));
     }
 }

@@ -1,14 +1,18 @@
 use sprag_core::limits::SPOOL_SEGMENT_BYTES;
 
 use super::*;
-use crate::history::line::read_line;
+use crate::history::line::{Line, read_line};
 use crate::history::samples::{request, step};
 
 fn ids_in(spool: &Spool) -> Vec<String> {
     let mut ids = Vec::new();
     for segment in segment::list(&spool.dir).unwrap() {
         let path = segment::path_of(&spool.dir, segment.number);
-        segment::for_each_line(&path, |line| ids.extend(read_line(line).map(|event| event.id))).unwrap();
+        let id_of = |line: &[u8]| match read_line(line)? {
+            Line::Event(event) => Some(event.id),
+            Line::Open(call) => Some(format!("open {}", call.id)),
+        };
+        segment::for_each_line(&path, |line| ids.extend(id_of(line))).unwrap();
     }
     ids
 }
@@ -108,4 +112,69 @@ fn numbers_go_on_after_what_was_left_behind() {
     spool.record(&step("b", "r", 2));
     assert_eq!(ids_in(&spool), ["a", "b"]);
     assert_eq!(spool.oldest_closed().unwrap().0.number, 1);
+}
+
+fn opening(id: &str) -> OpenCall {
+    let event = step(id, "r", 1);
+    OpenCall {
+        id: event.id,
+        at: event.at,
+        agent: event.agent,
+        key: None,
+        run: event.run,
+        provider: event.provider,
+        dialect: event.dialect,
+        path: event.path,
+        model: event.model,
+        reserved: sprag_core::money::NanoUsd(5000),
+    }
+}
+
+#[test]
+fn a_call_is_open_from_its_line_to_its_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    assert_eq!(spool.open_call(&opening("a")), (true, false));
+    assert_eq!(spool.open_call(&opening("a")), (true, false), "again, with another amount");
+    assert_eq!(spool.status().open_calls, 1);
+    spool.record(&step("a", "r", 1));
+    assert_eq!(ids_in(&spool), ["open a", "open a", "a"]);
+    assert_eq!((spool.status().open_calls, spool.status().whole), (0, 1));
+}
+
+#[test]
+fn open_calls_are_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    with_lock(&spool.writer, |writer| writer.open.extend(1..OPEN_CALLS as u128));
+    assert!(spool.open_call(&opening("a")).0, "at the bound");
+    assert!(!spool.open_call(&opening("b")).0, "one past it");
+    assert!(spool.open_call(&opening("a")).0, "a known one takes no room");
+    spool.record(&step("a", "r", 1));
+    assert!(spool.open_call(&opening("b")).0, "room again");
+    assert_eq!(spool.status().unopened, 1);
+}
+
+#[test]
+fn beginnings_are_not_held_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(&dir.path().join("spool"), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    fs::remove_dir(dir.path().join("spool")).unwrap();
+    assert!(!spool.open_call(&opening("a")).0);
+    assert!(spool.status().problem.is_some());
+    assert!(!spool.open_call(&opening("a")).0);
+    assert_eq!((spool.status().held_bytes, spool.status().open_calls, spool.status().unopened), (0, 0, 2));
+    assert_eq!(spool.record(&step("a", "r", 1)).0, Recorded::Held, "the money of its end is");
+}
+
+#[test]
+fn a_call_whose_event_was_lost_stays_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(&dir.path().join("spool"), u64::MAX, 1).unwrap();
+    assert!(spool.open_call(&opening("a")).0);
+    fs::remove_dir_all(dir.path().join("spool")).unwrap();
+    spool.record(&step("first", "r", 1));
+    with_lock(&spool.writer, |writer| writer.held.resize(SPOOL_HELD_BYTES, b'\n'));
+    assert_eq!(spool.record(&step("a", "r", 1)).0, Recorded::Lost);
+    assert_eq!(spool.status().open_calls, 1, "the next process charges it");
 }

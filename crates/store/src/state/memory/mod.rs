@@ -3,23 +3,30 @@
 //! A call counts in its agent, its run and the runs above. Each of these is exact; a reader between two of the steps
 //! may see the one and not yet the other.
 
+mod accounts;
 mod agents;
 mod offers;
+mod rates;
 mod run;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use sprag_core::id::{AgentName, RunId};
-use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
+use sprag_core::limits::{CLUES_IN_MEMORY, HABITS, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
 use sprag_core::loops::{AgentWatch, Finding, Mode, RepeatCounters, RepeatRule, RunWatch};
+use sprag_core::policy::Habits;
 use sprag_core::time::Timestamp;
 
-use super::{OpenRefusal, OpenRequest, Opened, Recent, RunTotals, Settlement, StateCounts};
-use crate::run_key::{RunKey, agent_hash};
+use super::{
+    Lesson, OpenRefusal, OpenRequest, Opened, RateAsk, Rated, RatesTaken, Recent, RunTotals, Settlement, StateCounts,
+};
+use crate::run_key::{RunKey, agent_hash, model_hash};
 use crate::shards::{SHARDS, Shards, with_lock};
+use accounts::Accounts;
 use agents::WatchedAgents;
 use offers::Offers;
+use rates::Rates;
 use run::Run;
 
 /// Runs, agents' calls in flight, and clues.
@@ -32,6 +39,10 @@ pub struct MemoryState {
     offers: Offers,
     watched: WatchedAgents,
     repeats: Mutex<RepeatCounters>,
+    rates: Rates,
+    pub(super) accounts: Accounts,
+    /// By agent and model, and by model alone.
+    habits: Recent<Habits>,
     /// Room of one shard of runs.
     room: usize,
 }
@@ -60,6 +71,9 @@ impl MemoryState {
             offers: Offers::new(clues / 4),
             watched: WatchedAgents::default(),
             repeats: Mutex::default(),
+            rates: Rates::default(),
+            accounts: Accounts::default(),
+            habits: Recent::new(HABITS),
             room: (runs / SHARDS).max(1),
         }
     }
@@ -179,6 +193,14 @@ impl MemoryState {
         with_lock(&self.repeats, |repeats| repeats.check(fingerprint, now, rule))
     }
 
+    pub(super) fn take_rates(&self, asks: &[RateAsk<'_>], now: Timestamp) -> Rated {
+        self.rates.take(asks, now)
+    }
+
+    pub(super) fn correct_rates(&self, taken: &RatesTaken, used_tokens: u64) {
+        self.rates.correct(taken, used_tokens);
+    }
+
     pub(super) fn watch_agent<R>(
         &self,
         agent: &AgentName,
@@ -192,7 +214,28 @@ impl MemoryState {
         self.watched.forget(agent);
     }
 
+    pub(super) fn learn(&self, key: &RunKey, model: &str, lesson: &Lesson) {
+        let Lesson { prompt_bytes, input_full_tokens, output_tokens } = *lesson;
+        let learned = |mut habits: Habits| {
+            habits.learn(prompt_bytes, input_full_tokens, output_tokens);
+            habits
+        };
+        self.runs.with(key.number(), |runs| {
+            if let Some(run) = runs.get_mut(key) {
+                run.habits = learned(run.habits);
+            }
+        });
+        for number in [model_hash(Some(&key.agent), model), model_hash(None, model)] {
+            self.habits.update(number, |known| learned(known.unwrap_or_default()));
+        }
+    }
+
+    pub(super) fn habits(&self, agent: &AgentName, model: &str) -> Option<Habits> {
+        self.habits.get(model_hash(Some(agent), model)).or_else(|| self.habits.get(model_hash(None, model)))
+    }
+
     pub(super) fn sweep(&self, now: Timestamp, idle_ms: u64) -> usize {
+        self.accounts.forget_idle(now, idle_ms);
         self.runs.fold(0, |swept, runs| {
             let before = runs.len();
             runs.retain(|_, run| !run.is_idle() || now.since_ms(run.totals.last_at) < idle_ms);
@@ -209,6 +252,7 @@ impl MemoryState {
             in_flight: self.agents.fold(0, |sum, agents| sum + agents.values().map(|&n| n as usize).sum::<usize>()),
             clues: self.clues.len(),
             offers: self.offers.len(),
+            rates: self.rates.len(),
         }
     }
 

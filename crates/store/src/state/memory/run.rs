@@ -3,6 +3,7 @@
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::RunWatch;
+use sprag_core::policy::Habits;
 use sprag_core::time::Timestamp;
 
 use crate::run_key::RunKey;
@@ -19,6 +20,8 @@ pub(super) struct Run {
     tree_in_flight: u32,
     /// False for a run of which only a child has been seen.
     pub(super) is_opened: bool,
+    /// What its own calls used.
+    pub(super) habits: Habits,
     /// What detection keeps of it.
     pub(super) watch: RunWatch,
 }
@@ -46,6 +49,7 @@ impl Run {
             is_new,
             in_flight: self.in_flight,
             agent_in_flight,
+            habits: self.habits,
             tree: vec![self.place(&request.key.id)],
         };
         (opened, self.parent(&request.key.agent))
@@ -90,6 +94,7 @@ impl Run {
             origin: self.origin.unwrap_or(RunOrigin::Conversation),
             steps: self.totals.counted_steps(),
             first_at: self.totals.first_at,
+            tree_cost: self.totals.tree_cost,
         }
     }
 

@@ -19,7 +19,8 @@ impl Serialize for Usd {
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Usd, D::Error> {
         let number = Box::<RawValue>::deserialize(deserializer)?;
-        NanoUsd::parse_usd(number.get()).map(Usd).map_err(D::Error::custom)
+        // A text too, for those whose numbers are floats.
+        NanoUsd::parse_usd(number.get().trim_matches('"')).map(Usd).map_err(D::Error::custom)
     }
 }
 
@@ -35,6 +36,7 @@ mod tests {
             let amount = Usd(NanoUsd(nano));
             assert_eq!(serde_json::to_string(&amount).unwrap(), text);
             assert_eq!(serde_json::from_str::<Usd>(text).unwrap(), amount);
+            assert_eq!(serde_json::from_str::<Usd>(&format!("\"{text}\"")).unwrap(), amount);
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sprag_core::loops::{Detector, Proof};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
-use sprag_store::history::{ShadowDetector, ShadowReport, WouldStop};
+use sprag_store::history::{ShadowDetector, ShadowLimit, ShadowReport, WouldStop};
 
 use super::Usd;
 
@@ -28,6 +28,7 @@ pub(crate) struct ShadowSums {
     pub(crate) since: String,
     pub(crate) until: String,
     pub(crate) detectors: Vec<ShadowTotals>,
+    pub(crate) limits: Vec<ShadowRefusals>,
     /// There was more than a report looks at; the oldest is left out.
     pub(crate) partial: bool,
 }
@@ -40,6 +41,18 @@ pub(crate) struct ShadowTotals {
     pub(crate) saved_steps: u64,
     pub(crate) saved_usd: Usd,
     pub(crate) saved_nano_usd: NanoUsd,
+}
+
+/// What one limit would have refused.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ShadowRefusals {
+    pub(crate) reason: String,
+    pub(crate) exceeded_limit: Option<String>,
+    pub(crate) requests: u64,
+    pub(crate) runs: u64,
+    /// What the requests cost that would have been refused.
+    pub(crate) cost_usd: Usd,
+    pub(crate) cost_nano_usd: NanoUsd,
 }
 
 impl From<WouldStop> for WouldHaveStopped {
@@ -63,6 +76,7 @@ impl ShadowSums {
             since: since.to_rfc3339(),
             until: until.to_rfc3339(),
             detectors: report.detectors.into_iter().map(ShadowTotals::from).collect(),
+            limits: report.limits.into_iter().map(ShadowRefusals::from).collect(),
             partial: report.is_partial,
         }
     }
@@ -76,6 +90,19 @@ impl From<ShadowDetector> for ShadowTotals {
             saved_steps: of.saved_steps,
             saved_usd: Usd(of.saved),
             saved_nano_usd: of.saved,
+        }
+    }
+}
+
+impl From<ShadowLimit> for ShadowRefusals {
+    fn from(of: ShadowLimit) -> ShadowRefusals {
+        ShadowRefusals {
+            reason: of.reason,
+            exceeded_limit: of.exceeded_limit,
+            requests: of.requests,
+            runs: of.runs,
+            cost_usd: Usd(of.cost),
+            cost_nano_usd: of.cost,
         }
     }
 }

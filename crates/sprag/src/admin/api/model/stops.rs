@@ -1,12 +1,14 @@
 //! What is stopped, why, and how far anything may go.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sprag_core::loops::RunKind;
-use sprag_core::policy::{Kill, KillKind, RunLimits};
+use sprag_core::policy::{Kill, KillKind};
 use sprag_store::history::RunStopped;
 
 use super::AgentSummary;
+use super::policy::{Limits, PolicyRecord, PolicySource};
 
 /// A kill in force, or one that was taken back.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,16 +49,22 @@ pub(crate) struct AgentDetail {
     pub(crate) proof: Option<Value>,
     /// When it was last set active or inactive.
     pub(crate) changed_at: Option<String>,
+    /// Kept for programs that knew it before the whole policy was shown.
     pub(crate) run_limits: Limits,
+    /// What it may do, everything put together.
+    pub(crate) policy: PolicyRecord,
+    /// What was set for it over the configuration.
+    #[serde(rename = "override")]
+    pub(crate) set: Value,
+    /// Where parts of the policy come from, by their key; those that are not named come from the defaults.
+    pub(crate) sources: BTreeMap<String, PolicySource>,
+    /// Nobody knew it before. Said only then.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) created: bool,
 }
 
-/// How far runs may go; 0 is no limit.
-#[derive(Debug, Serialize)]
-pub(crate) struct Limits {
-    pub(crate) max_steps: u32,
-    pub(crate) timeout_seconds: u32,
-    /// `declared` or `all`.
-    pub(crate) applies_to: String,
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl From<&Kill> for KillRecord {
@@ -85,20 +93,6 @@ impl From<&RunStopped> for StopRecord {
             expires_at: stopped.expires_at.map(|end| end.to_rfc3339()),
             proof: stopped.proof.clone(),
             through: stopped.through.as_ref().map(ToString::to_string),
-        }
-    }
-}
-
-impl From<RunLimits> for Limits {
-    fn from(limits: RunLimits) -> Limits {
-        let applies_to = match limits.applies_to {
-            RunKind::Declared => "declared",
-            RunKind::All => "all",
-        };
-        Limits {
-            max_steps: limits.max_steps,
-            timeout_seconds: limits.timeout_seconds,
-            applies_to: applies_to.to_owned(),
         }
     }
 }

@@ -1,7 +1,11 @@
-//! What is done about runs and agents: by a person through the admin side, or by Sprag after a judgement.
+//! What is done about runs, agents, virtual keys and budgets: by a person through the admin side, or by Sprag after a judgement.
 //!
 //! Each act is durable before it returns, holds for every request from then on, and leaves an event. Calls under way
 //! hear of it through [`App::changes`].
+
+mod agents;
+mod budgets;
+mod keys;
 
 use std::sync::Arc;
 
@@ -9,13 +13,19 @@ use serde_json::Value;
 use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::AgentName;
 use sprag_core::limits::KILL_CLUES;
+use sprag_core::money::NanoUsd;
 use sprag_core::policy::{
-    AgentStanding, Consequence, DeactivatedBy, Kill, KillKind, KillScope, KillSwitch, KillSwitchChange, bounded_reason,
+    AccountId, Consequence, DeactivatedBy, Holder, Kill, KillKind, KillScope, Window, bounded_reason,
 };
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::Mark;
 use sprag_store::{RunKey, StoreError};
 
+pub use self::agents::PolicyRefused;
+pub(crate) use self::agents::set_for;
+pub use self::budgets::{AdjustRefused, Adjusted, Adjustment};
+pub(crate) use self::keys::hash_of;
+pub use self::keys::{IssuedKey, KeyOrder};
 use crate::app::App;
 
 /// Who Sprag is when it acts by itself.
@@ -75,65 +85,6 @@ impl App {
         .await
     }
 
-    /// Lets an agent call again; what it did so far is no longer held against it.
-    ///
-    /// # Errors
-    /// When it cannot be written; then it stays inactive.
-    pub async fn activate(self: &Arc<Self>, agent: AgentName, by: String) -> Result<Arc<AgentStanding>, StoreError> {
-        self.blocking(move |app| {
-            let now = app.clock.now();
-            // Before anybody sees it active: its first call must not meet what it did before.
-            app.state.forget_agent(&agent);
-            let standing = app.catalog.set_agent(&agent, |standing| standing.activated(now))?;
-            app.record_agent_act(EventKind::Admin, &agent, ActKind::Activate, by, &standing, None);
-            Ok(standing)
-        })
-        .await
-    }
-
-    /// Refuses an agent's calls from now on. Those under way end as they would.
-    ///
-    /// # Errors
-    /// When it cannot be written; then it holds until the process ends.
-    pub async fn deactivate(
-        self: &Arc<Self>,
-        agent: AgentName,
-        by: String,
-        reason: String,
-    ) -> Result<Arc<AgentStanding>, StoreError> {
-        self.blocking(move |app| app.deactivate_now(&agent, DeactivatedBy::Manual, by, &reason, None)).await
-    }
-
-    /// Changes an agent's kill switch, above what the configuration says.
-    ///
-    /// # Errors
-    /// When it cannot be written; then nothing changes.
-    pub async fn set_kill_switch(
-        self: &Arc<Self>,
-        agent: AgentName,
-        change: KillSwitchChange,
-        by: String,
-    ) -> Result<Arc<AgentStanding>, StoreError> {
-        self.blocking(move |app| {
-            let set = |standing: &AgentStanding| AgentStanding {
-                kill_switch: change.after(standing.kill_switch),
-                ..standing.clone()
-            };
-            let standing = app.catalog.set_agent(&agent, set)?;
-            let detail = serde_json::to_value(change).ok();
-            app.record_agent_act(EventKind::Admin, &agent, ActKind::SetKillSwitch, by, &standing, detail);
-            Ok(standing)
-        })
-        .await
-    }
-
-    /// The kill switch of an agent, as configuration and catalog have it together.
-    #[must_use]
-    pub fn kill_switch(&self, agent: &AgentName) -> KillSwitch {
-        let change = self.catalog.snapshot().agent(agent).map(|standing| standing.kill_switch).unwrap_or_default();
-        change.over(self.settings.load().policies.of(agent).kill_switch)
-    }
-
     /// Does what follows from a stop. What the disk refuses holds in memory, so the caller need not know.
     pub(crate) async fn follow(self: &Arc<Self>, agent: AgentName, consequence: Consequence) {
         let kill = |kind, run, reason, proof| KillOrder {
@@ -181,13 +132,13 @@ impl App {
         }
     }
 
-    async fn blocking<T: Send + 'static>(
+    async fn blocking<T: Send + 'static, E: From<StoreError> + Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&App) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&App) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         let app = self.clone();
         // Tracked, so that the program does not end in the middle of it.
-        self.settling.spawn_blocking(move || work(&app)).await.unwrap_or(Err(StoreError::WriterGone))
+        self.settling.spawn_blocking(move || work(&app)).await.unwrap_or(Err(StoreError::WriterGone.into()))
     }
 
     fn kill_now(&self, order: KillOrder) -> Result<Arc<Kill>, StoreError> {
@@ -218,57 +169,31 @@ impl App {
             Some(totals) => Some(totals),
             None => self.history.run_totals(run).unwrap_or_default(),
         };
-        let mark = Mark { steps: totals.unwrap_or_default().counted_steps(), at: self.clock.now() };
+        let totals = totals.unwrap_or_default();
+        let mark = Mark { steps: totals.counted_steps(), cost: totals.tree_cost, at: self.clock.now() };
         let resumed = self.catalog.resume(run, mark)?;
         if let Some(kill) = &resumed {
+            // What it spent before no longer counts against its budget.
+            let holder = Holder::Run(run.agent.clone(), run.id.clone());
+            let account = |is_shadow| AccountId { holder: holder.clone(), window: Window::Run, is_shadow };
+            self.state.reset_account(&account(false));
+            self.state.reset_account(&account(true));
+            self.forget_adjustment(&account(false));
             let what = if kill.kind == KillKind::Pause { ActKind::Approve } else { ActKind::Resume };
             self.record_act(EventKind::Admin, Some(run), act_of(kill, what, by), &kill.scope);
         }
         Ok(resumed)
     }
 
-    fn deactivate_now(
-        &self,
-        agent: &AgentName,
-        switch: DeactivatedBy,
-        by: String,
-        reason: &str,
-        proof: Option<Value>,
-    ) -> Result<Arc<AgentStanding>, StoreError> {
-        let now = self.clock.now();
-        let reason = bounded_reason(reason);
-        let change = |standing: &AgentStanding| standing.deactivated(switch, reason, proof, now);
-        let set = self.catalog.set_agent(agent, change);
-        // What the disk refused holds too.
-        let snapshot = self.catalog.snapshot();
-        let in_force = set.as_ref().ok().or_else(|| snapshot.agent(agent)).filter(|standing| !standing.active);
-        if let Some(standing) = in_force {
-            let kind = if switch == DeactivatedBy::KillSwitch { EventKind::KillSwitch } else { EventKind::Admin };
-            self.record_agent_act(kind, agent, ActKind::Deactivate, by, standing, None);
+    /// What was corrected by hand is a part of what a run spent before it was resumed.
+    fn forget_adjustment(&self, run: &AccountId) {
+        let adjusted = self.catalog.snapshot().adjustment(run, Timestamp(0));
+        if adjusted == NanoUsd::ZERO {
+            return;
         }
-        set
-    }
-
-    fn record_agent_act(
-        &self,
-        kind: EventKind,
-        agent: &AgentName,
-        what: ActKind,
-        by: String,
-        standing: &AgentStanding,
-        detail: Option<Value>,
-    ) {
-        let scope = KillScope::Agent(agent.clone());
-        let act = Act {
-            what,
-            by,
-            target: scope.to_string(),
-            reason: standing.reason.clone().unwrap_or_default(),
-            proof: standing.proof.clone(),
-            expires_at: None,
-            detail,
-        };
-        self.record_act(kind, None, act, &scope);
+        if let Err(error) = self.catalog.adjust(run, Timestamp(0), NanoUsd::ZERO - adjusted) {
+            tracing::error!(%error, account = %run, "a correction of what a run has spent still stands");
+        }
     }
 
     fn record_act(&self, kind: EventKind, run: Option<&RunKey>, act: Act, scope: &KillScope) {

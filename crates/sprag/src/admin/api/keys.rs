@@ -1,0 +1,171 @@
+//! `/keys`: virtual keys, made, listed, taken back, given a new secret.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use sprag_core::limits::{KEY_GRACE_SECONDS, KEY_NAME_CHARS};
+use sprag_core::loops::Mode;
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{Budget, KeyState, Stage, StageAction};
+use sprag_store::StoreError;
+use sprag_store::catalog::KeyEntry;
+
+use super::body::Body;
+use super::kills::{end, name};
+use super::model::{KeyBudget, KeyRecord, Listing, Usd};
+use super::params::{self, Params};
+use crate::acts::{IssuedKey, KeyOrder};
+use crate::admin::problem::Problem;
+use crate::admin::{Admin, Shared};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    agent: Option<String>,
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+/// What a key is asked with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Order {
+    agent: Option<String>,
+    #[serde(default)]
+    name: String,
+    /// When it ends by itself.
+    expires_at: Option<String>,
+    /// Or after how long.
+    expires_in_seconds: Option<u32>,
+    budget: Option<KeyBudget>,
+    by: Option<String>,
+}
+
+/// What a new secret is asked with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rotation {
+    /// For how long the old secret still holds.
+    #[serde(default)]
+    grace_seconds: u32,
+    by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plea {
+    by: Option<String>,
+}
+
+pub(super) async fn list(
+    State(admin): State<Shared>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<Listing<KeyRecord>>, Problem> {
+    let limit = params::rows(wanted.limit)? as usize;
+    let agent = params::agent_name(wanted.agent.as_deref())?;
+    let now = admin.app.clock.now();
+    let snapshot = admin.app.catalog.snapshot();
+    let is_listed = |entry: &&Arc<KeyEntry>| {
+        agent.as_ref().is_none_or(|agent| entry.key.agent == *agent)
+            && wanted.cursor.as_ref().is_none_or(|cursor| place(entry) < *cursor)
+    };
+    let mut entries: Vec<&Arc<KeyEntry>> = snapshot.keys().filter(is_listed).collect();
+    entries.sort_unstable_by_key(|entry| std::cmp::Reverse(place(entry)));
+    let next = entries.get(limit).and_then(|_| entries.get(limit - 1)).map(|entry| place(entry));
+    let items = entries.into_iter().take(limit).map(|entry| KeyRecord::new(&entry.key, now)).collect();
+    Ok(Json(Listing { items, next }))
+}
+
+pub(super) async fn show(State(admin): State<Shared>, Path(id): Path<String>) -> Result<Json<KeyRecord>, Problem> {
+    let snapshot = admin.app.catalog.snapshot();
+    let entry = snapshot.key(&id).ok_or_else(unknown)?;
+    Ok(Json(KeyRecord::new(&entry.key, admin.app.clock.now())))
+}
+
+pub(super) async fn create(State(admin): State<Shared>, Body(order): Body<Order>) -> Result<Json<KeyRecord>, Problem> {
+    let agent = params::agent_name(order.agent.as_deref())?;
+    let agent = agent.ok_or_else(|| Problem::bad_request("say whom the key speaks for in `agent`"))?;
+    if order.name.chars().count() > KEY_NAME_CHARS || order.name.chars().any(char::is_control) {
+        return Err(Problem::bad_request(format!("`name` has at most {KEY_NAME_CHARS} printable characters")));
+    }
+    let order = KeyOrder {
+        agent,
+        name: order.name,
+        expires_at: end(&order.expires_at, order.expires_in_seconds, admin.app.clock.now())?,
+        budget: budget(order.budget.unwrap_or_default())?,
+        by: name(order.by)?,
+    };
+    let issued = admin.app.create_key(order).await.map_err(|error| match error {
+        StoreError::Full { .. } => Problem::conflict(error.to_string()),
+        other => other.into(),
+    })?;
+    Ok(admin.issued(&issued))
+}
+
+pub(super) async fn revoke(
+    State(admin): State<Shared>,
+    Path(id): Path<String>,
+    Params(plea): Params<Plea>,
+) -> Result<Json<KeyRecord>, Problem> {
+    let revoked = admin.app.revoke_key(id, name(plea.by)?).await.map_err(|error| Problem::unwritten(&error))?;
+    Ok(Json(KeyRecord::new(&revoked.ok_or_else(unknown)?.key, admin.app.clock.now())))
+}
+
+pub(super) async fn rotate(
+    State(admin): State<Shared>,
+    Path(id): Path<String>,
+    Body(rotation): Body<Rotation>,
+) -> Result<Json<KeyRecord>, Problem> {
+    if rotation.grace_seconds > KEY_GRACE_SECONDS {
+        return Err(Problem::bad_request(format!("`grace_seconds` is a number from 0 to {KEY_GRACE_SECONDS}")));
+    }
+    let rotated = admin.app.rotate_key(id.clone(), rotation.grace_seconds, name(rotation.by)?).await?;
+    rotated.map(|issued| admin.issued(&issued)).ok_or_else(|| admin.unrotated(&id))
+}
+
+impl Admin {
+    fn issued(&self, issued: &IssuedKey) -> Json<KeyRecord> {
+        let record = KeyRecord::new(&issued.entry.key, self.app.clock.now());
+        Json(KeyRecord { secret: Some(issued.secret.reveal().to_owned()), ..record })
+    }
+
+    fn unrotated(&self, id: &str) -> Problem {
+        let snapshot = self.app.catalog.snapshot();
+        let state = snapshot.key(id).map(|entry| entry.key.state(self.app.clock.now()));
+        match state {
+            Some(KeyState::Expired) => Problem::conflict("this key has expired; make a new one"),
+            Some(_) => Problem::conflict("this key was revoked; make a new one"),
+            None => unknown(),
+        }
+    }
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("there is no virtual key of this id")
+}
+
+/// Where a key stands in the listing; the newest has the greatest.
+fn place(entry: &KeyEntry) -> String {
+    format!("{:013}.{}", entry.key.created_at.0, entry.key.id)
+}
+
+fn budget(asked: KeyBudget) -> Result<Budget, Problem> {
+    let amount = |name: &str, amount: Option<Usd>| match amount {
+        Some(Usd(amount)) if amount <= NanoUsd::ZERO => {
+            Err(Problem::bad_request(format!("`budget.{name}` is an amount of dollars above 0")))
+        }
+        amount => Ok(amount.map(|Usd(amount)| amount)),
+    };
+    let budget = Budget {
+        mode: Mode::Enforce,
+        max_run_cost: amount("max_run_cost", asked.max_run_cost)?,
+        daily_limit: amount("daily_limit", asked.daily_limit)?,
+        monthly_limit: amount("monthly_limit", asked.monthly_limit)?,
+        kill_run: true,
+        stages: Arc::new([Stage { at: 80, action: StageAction::Warn }]),
+        ..Budget::default()
+    };
+    Ok(if budget.is_set() { budget } else { Budget::default() })
+}

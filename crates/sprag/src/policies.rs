@@ -1,0 +1,100 @@
+//! The policy of every agent, put together once and read by requests without a lock: what the configuration says,
+//! and above it what was set through the admin API.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sprag_core::id::AgentName;
+use sprag_core::loops::Rules;
+use sprag_core::policy::{AgentStanding, KillSwitchChange, Policy};
+use sprag_store::catalog::Snapshot;
+
+use crate::config::Policies;
+use crate::config::agent_override::overridden;
+
+/// All policies at one moment. A value: it never changes.
+#[derive(Debug)]
+pub struct PolicyBook {
+    defaults: Arc<PolicyInForce>,
+    /// Those that differ from the defaults.
+    agents: HashMap<AgentName, Arc<PolicyInForce>>,
+}
+
+/// A policy, with what requests need of it worked out.
+#[derive(Debug)]
+pub struct PolicyInForce {
+    /// The policy.
+    pub policy: Policy,
+    /// Its rules of detection with the kill switch in them.
+    pub rules: Arc<Rules>,
+}
+
+impl PolicyBook {
+    /// Puts configuration and catalog together.
+    #[must_use]
+    pub fn new(configured: &Policies, catalog: &Snapshot) -> PolicyBook {
+        let mut book = PolicyBook {
+            defaults: Arc::new(PolicyInForce::new(configured.defaults.clone())),
+            agents: HashMap::with_capacity(configured.agents.len()),
+        };
+        for name in configured.agents.keys() {
+            book.put(name, configured, None);
+        }
+        for (name, standing) in catalog.agents() {
+            book.put(name, configured, Some(standing));
+        }
+        book
+    }
+
+    /// The same with one agent's policy put together again. The others are shared, not made anew.
+    #[must_use]
+    pub fn with(&self, agent: &AgentName, configured: &Policies, standing: Option<&AgentStanding>) -> PolicyBook {
+        let mut book = PolicyBook { defaults: self.defaults.clone(), agents: self.agents.clone() };
+        book.put(agent, configured, standing);
+        book
+    }
+
+    /// The policy of an agent.
+    #[must_use]
+    pub fn of(&self, agent: &AgentName) -> &Arc<PolicyInForce> {
+        self.agents.get(agent).unwrap_or(&self.defaults)
+    }
+
+    fn put(&mut self, agent: &AgentName, configured: &Policies, standing: Option<&AgentStanding>) {
+        let base = configured.agents.get(agent);
+        let set = standing.filter(|standing| is_set(standing));
+        if base.is_none() && set.is_none() {
+            self.agents.remove(agent);
+            return;
+        }
+        let mut policy = base.unwrap_or(&configured.defaults).clone();
+        if let Some(standing) = set {
+            if let Some(value) = &standing.policy {
+                match overridden(&policy, agent, value) {
+                    Ok(with_it) => policy = with_it,
+                    // Written by another version, or at odds with a new configuration.
+                    Err(problems) => tracing::error!(
+                        agent.name = %agent,
+                        problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+                        "what is set for this agent cannot be used and is ignored"
+                    ),
+                }
+            }
+            policy.kill_switch = standing.kill_switch.over(policy.kill_switch);
+        }
+        self.agents.insert(agent.clone(), Arc::new(PolicyInForce::new(policy)));
+    }
+}
+
+impl PolicyInForce {
+    fn new(policy: Policy) -> PolicyInForce {
+        PolicyInForce { rules: policy.rules_in_force(), policy }
+    }
+}
+
+fn is_set(standing: &AgentStanding) -> bool {
+    standing.policy.is_some() || standing.kill_switch != KillSwitchChange::default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! The ledger of one process, behind one lock: a call draws on several accounts at once, and all of them in one step.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{Account, AccountId, AccountState, Crossed, Denied, Draw, Ledger, Reservation, Shortfall};
+use sprag_core::time::Timestamp;
+
+use crate::shards::with_lock;
+
+#[derive(Debug, Default)]
+pub(in crate::state) struct Accounts {
+    ledger: Mutex<Ledger>,
+    /// Where there are no budgets, nobody waits for the lock.
+    is_used: AtomicBool,
+}
+
+impl Accounts {
+    pub(in crate::state) fn unseeded(&self, draws: &[Draw], now: Timestamp) -> Vec<usize> {
+        if draws.is_empty() {
+            return Vec::new();
+        }
+        with_lock(&self.ledger, |ledger| (0..draws.len()).filter(|&at| !ledger.knows(&draws[at], now)).collect())
+    }
+
+    pub(in crate::state) fn reserve(
+        &self,
+        draws: &[Draw],
+        amount: NanoUsd,
+        least: NanoUsd,
+        now: Timestamp,
+    ) -> Result<Reservation, Denied> {
+        if draws.is_empty() {
+            return Ok(Reservation { amount, accounts: Vec::new() });
+        }
+        with_lock(&self.ledger, |ledger| {
+            self.is_used.store(true, Ordering::Release);
+            ledger.reserve(draws, amount, least, now)
+        })
+    }
+
+    pub(in crate::state) fn raise(&self, reservation: &mut Reservation, amount: NanoUsd) -> Result<(), Box<Shortfall>> {
+        if reservation.accounts.is_empty() {
+            return Ok(());
+        }
+        with_lock(&self.ledger, |ledger| ledger.raise(reservation, amount))
+    }
+
+    pub(in crate::state) fn charge_late(&self, ids: impl Iterator<Item = AccountId>, at: Timestamp, cost: NanoUsd) {
+        with_lock(&self.ledger, |ledger| {
+            if !ledger.is_empty() {
+                ids.for_each(|id| ledger.charge_late(&id, at, cost));
+            }
+        });
+    }
+
+    pub(in crate::state) fn room(&self, reservation: &Reservation) -> NanoUsd {
+        with_lock(&self.ledger, |ledger| ledger.room(reservation))
+    }
+
+    pub(in crate::state) fn settle(&self, reservation: &Reservation, cost: NanoUsd) -> Vec<Crossed> {
+        if reservation.accounts.is_empty() {
+            return Vec::new();
+        }
+        with_lock(&self.ledger, |ledger| ledger.settle(reservation, cost))
+    }
+
+    pub(in crate::state) fn charge(&self, draws: &[Draw], cost: NanoUsd) -> Vec<Crossed> {
+        self.if_used(|ledger| ledger.charge(draws, cost))
+    }
+
+    pub(in crate::state) fn adjust(&self, id: &AccountId, amount: NanoUsd) -> Option<Account> {
+        self.if_used(|ledger| ledger.adjust(id, amount))
+    }
+
+    pub(in crate::state) fn reset(&self, id: &AccountId) {
+        self.if_used(|ledger| ledger.reset(id));
+    }
+
+    pub(in crate::state) fn all(&self) -> Vec<AccountState> {
+        self.if_used(|ledger| ledger.accounts().collect())
+    }
+
+    pub(in crate::state) fn forget(&self, is_meant: impl Fn(&AccountId) -> bool) {
+        self.if_used(|ledger| ledger.forget(is_meant));
+    }
+
+    pub(super) fn forget_idle(&self, now: Timestamp, idle_ms: u64) -> usize {
+        self.if_used(|ledger| ledger.forget_idle(now, idle_ms))
+    }
+
+    /// Works on the ledger, unless nothing was ever set aside: then no account is open.
+    fn if_used<R: Default>(&self, work: impl FnOnce(&mut Ledger) -> R) -> R {
+        match self.is_used.load(Ordering::Acquire) {
+            true => with_lock(&self.ledger, work),
+            false => R::default(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What every run state must do with money, as functions over the enum; each variant runs all of them.
+#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+
+use common::{key, key_of};
+use sprag_core::event::{Ending, RunOrigin};
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::limits::HABITS;
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{AccountId, Denied, Draw, Holder, Level, Reservation, Span, Window};
+use sprag_core::time::Timestamp;
+use sprag_store::state::{Lesson, OpenRequest, Settlement, State};
+
+#[test]
+fn memory_sets_money_aside_and_settles_it() {
+    sets_money_aside_and_settles_it(&State::memory());
+}
+
+#[test]
+fn memory_takes_seeds_where_accounts_are_not_open() {
+    takes_seeds_where_accounts_are_not_open(&State::memory());
+}
+
+#[test]
+fn memory_costs_nothing_without_budgets() {
+    costs_nothing_without_budgets(&State::memory());
+}
+
+#[test]
+fn memory_never_passes_a_limit_under_concurrency() {
+    never_passes_a_limit_under_concurrency(&State::memory());
+}
+
+#[test]
+fn memory_admits_three_of_five_hundred() {
+    admits_three_of_five_hundred(&State::memory());
+}
+
+#[test]
+fn memory_sweeps_idle_accounts() {
+    sweeps_idle_accounts(&State::memory());
+}
+
+#[test]
+fn memory_learns_habits() {
+    learns_habits(&State::memory());
+}
+
+#[test]
+fn memory_bounds_its_habits() {
+    bounds_its_habits(&State::memory());
+}
+
+#[test]
+fn memory_tells_what_a_tree_has_cost() {
+    tells_what_a_tree_has_cost(&State::memory());
+}
+
+const NOW: Timestamp = Timestamp(1_000);
+
+fn draw(holder: Holder, window: Window, limit: i64) -> Draw {
+    let span = Span { start: Timestamp(0), end: Timestamp(i64::MAX) };
+    let id = AccountId { holder, window, is_shadow: false };
+    Draw { id, limit: NanoUsd(limit), level: Level::Agent, span, seed: NanoUsd::ZERO, stages: Arc::default() }
+}
+
+fn of_agent(name: &str, limit: i64) -> Draw {
+    draw(Holder::Agent(AgentName::parse(name).unwrap()), Window::Day, limit)
+}
+
+fn of_run(id: &str, limit: i64) -> Draw {
+    draw(Holder::Run(AgentName::default(), RunId::parse(id).unwrap()), Window::Run, limit)
+}
+
+fn reserve(state: &State, draws: &[Draw], amount: i64) -> Result<Reservation, Denied> {
+    state.reserve(draws, NanoUsd(amount), NanoUsd(amount), NOW)
+}
+
+/// Settled and reserved.
+fn held(state: &State, draw: &Draw) -> (i64, i64) {
+    let account = state.accounts().into_iter().find(|account| account.id == draw.id).unwrap().account;
+    (account.settled.0, account.reserved.0)
+}
+
+fn sets_money_aside_and_settles_it(state: &State) {
+    let draws = [of_run("r", 100), of_agent("a", 50)];
+    let mut reservation = reserve(state, &draws, 30).unwrap();
+    assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((0, 30), (0, 30)));
+    assert!(
+        matches!(reserve(state, &draws, 21), Err(Denied::Short(short)) if short.draw == draws[1] && short.may_pass())
+    );
+    assert!(state.raise(&mut reservation, NanoUsd(51)).is_err());
+    assert!(state.raise(&mut reservation, NanoUsd(50)).is_ok());
+    let crossed = state.settle_money(&reservation, NanoUsd(55));
+    assert_eq!(crossed.iter().map(|crossed| (&crossed.draw, crossed.at)).collect::<Vec<_>>(), [(&draws[1], 100)]);
+    assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((55, 0), (55, 0)));
+
+    assert!(state.charge(&draws, NanoUsd(5)).is_empty());
+    assert_eq!(state.adjust_account(&draws[1].id, NanoUsd(-20)).unwrap().settled, NanoUsd(40));
+    state.reset_account(&draws[0].id);
+    assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((0, 0), (40, 0)));
+}
+
+fn takes_seeds_where_accounts_are_not_open(state: &State) {
+    let mut draws = [of_run("r", 100), of_agent("a", 100)];
+    assert_eq!(state.unseeded(&draws, NOW), [0, 1]);
+    draws[1].seed = NanoUsd(60);
+    reserve(state, &draws, 40).unwrap();
+    assert_eq!(state.unseeded(&draws, NOW), [0_usize; 0]);
+    assert_eq!(held(state, &draws[1]), (60, 40));
+    let next_day = Draw { span: Span { start: Timestamp(i64::MAX), end: Timestamp(i64::MAX) }, ..draws[1].clone() };
+    assert_eq!(state.unseeded(&[draws[0].clone(), next_day], NOW), [1]);
+}
+
+fn costs_nothing_without_budgets(state: &State) {
+    let mut reservation = reserve(state, &[], 30).unwrap();
+    assert_eq!(reservation.amount, NanoUsd(30));
+    assert!(state.raise(&mut reservation, NanoUsd(1_000)).is_ok());
+    assert!(state.settle_money(&reservation, NanoUsd(1_000)).is_empty());
+    assert!(state.charge(&[of_run("r", 1)], NanoUsd(5)).is_empty());
+    assert!(state.unseeded(&[], NOW).is_empty() && state.accounts().is_empty());
+    assert_eq!(state.adjust_account(&of_run("r", 1).id, NanoUsd(1)), None);
+}
+
+/// Eight threads against one limit. What is spent never passes it, and nothing stays set aside.
+fn never_passes_a_limit_under_concurrency(state: &State) {
+    const LIMIT: i64 = 20_000;
+    let everything = draw(Holder::Everything, Window::Day, LIMIT);
+    let (spent, refused) = (AtomicI64::new(0), AtomicI64::new(0));
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (everything, spent, refused) = (&everything, &spent, &refused);
+            scope.spawn(move || {
+                let draws = [of_run(&format!("r{thread}"), i64::MAX), of_agent("a", i64::MAX), everything.clone()];
+                for n in 0..2_000_i64 {
+                    let Ok(mut reservation) = reserve(state, &draws, 10 + n % 7) else {
+                        refused.fetch_add(1, Ordering::Relaxed);
+                        continue;
+                    };
+                    if n % 5 == 0 {
+                        let _ = state.raise(&mut reservation, NanoUsd(20));
+                    }
+                    let cost = if n % 3 == 0 { 0 } else { reservation.amount.0 };
+                    let now_spent = spent.fetch_add(cost, Ordering::SeqCst) + cost;
+                    assert!(now_spent <= LIMIT, "{now_spent}");
+                    state.settle_money(&reservation, NanoUsd(cost));
+                }
+            });
+        }
+    });
+    let spent = spent.into_inner();
+    assert!(refused.into_inner() > 0 && spent > LIMIT - 30, "the limit was reached: {spent}");
+    assert_eq!((held(state, &everything), held(state, &of_agent("a", 0))), ((spent, 0), (spent, 0)));
+    let of_runs: i64 = (0..8).map(|thread| held(state, &of_run(&format!("r{thread}"), 0)).0).sum();
+    assert_eq!(of_runs, spent);
+    assert!(reserve(state, &[everything], LIMIT - spent).is_ok());
+}
+
+fn admits_three_of_five_hundred(state: &State) {
+    let run = of_run("r", 1_000_000_000);
+    let admitted: Vec<_> = thread::scope(|scope| {
+        let calls: Vec<_> =
+            (0..500).map(|_| scope.spawn(|| reserve(state, std::slice::from_ref(&run), 300_000_000).ok())).collect();
+        calls.into_iter().filter_map(|call| call.join().unwrap()).collect()
+    });
+    assert_eq!(admitted.len(), 3);
+    for reservation in &admitted {
+        state.settle_money(reservation, NanoUsd::ZERO);
+    }
+    assert_eq!(held(state, &run), (0, 0));
+}
+
+fn sweeps_idle_accounts(state: &State) {
+    let done = reserve(state, &[of_run("done", 10)], 5).unwrap();
+    state.settle_money(&done, NanoUsd(5));
+    reserve(state, &[of_run("busy", 10)], 5).unwrap();
+    state.sweep(Timestamp(NOW.0 + 59), 60);
+    assert_eq!(state.accounts().len(), 2);
+    state.sweep(Timestamp(NOW.0 + 60), 60);
+    assert_eq!(state.accounts().iter().map(|account| account.id.clone()).collect::<Vec<_>>(), [of_run("busy", 10).id]);
+}
+
+fn open(state: &State, id: &str, parent: Option<&str>) -> sprag_store::state::Opened {
+    let parent = parent.map(|parent| RunId::parse(parent).unwrap());
+    let request =
+        OpenRequest { key: key(id), parent, origin: RunOrigin::Declared, now: NOW, seed: None, lineage: vec![] };
+    state.open(&request).unwrap()
+}
+
+fn learns_habits(state: &State) {
+    assert_eq!(open(state, "r", None).habits.calls, 0);
+    assert_eq!(state.habits(&key("r").agent, "m"), None);
+    let lesson = Lesson { prompt_bytes: 4_000, input_full_tokens: 1_000.0, output_tokens: 100 };
+    state.learn(&key("r"), "m", &lesson);
+    state.learn(&key("r"), "other", &Lesson { output_tokens: 300, ..lesson });
+    let habits = open(state, "r", None).habits;
+    assert_eq!((habits.calls, habits.output_tokens, habits.tokens_per_byte), (2, 200.0, 0.25));
+    assert_eq!(open(state, "new", None).habits.calls, 0);
+    let of_model = state.habits(&key("r").agent, "m").unwrap();
+    assert_eq!((of_model.calls, of_model.output_tokens), (1, 100.0));
+    let another = key_of("another", "r");
+    assert_eq!(state.habits(&another.agent, "m").unwrap().output_tokens, 100.0, "what others use of the model");
+    assert_eq!(state.habits(&another.agent, "nobody"), None);
+    state.learn(&another, "m", &Lesson { output_tokens: 500, ..lesson });
+    let own = state.habits(&another.agent, "m").unwrap();
+    assert_eq!((own.calls, own.output_tokens), (1, 500.0), "its own, of a run that is not in memory");
+}
+
+fn bounds_its_habits(state: &State) {
+    let lesson = Lesson { prompt_bytes: 1, input_full_tokens: 1.0, output_tokens: 1 };
+    let known = |models: usize| (0..models).filter(|n| state.habits(&key("r").agent, &n.to_string()).is_some()).count();
+    for n in 0..3 * HABITS {
+        state.learn(&key("r"), &n.to_string(), &lesson);
+    }
+    let newest = (3 * HABITS - 1).to_string();
+    assert!(state.habits(&key("r").agent, &newest).is_some());
+    assert!(known(3 * HABITS) <= HABITS);
+}
+
+fn tells_what_a_tree_has_cost(state: &State) {
+    open(state, "child", Some("parent"));
+    let settlement = Settlement { cost: Some(NanoUsd(7)), usage: None, ending: Ending::Complete, now: NOW };
+    state.settle(&key("child"), settlement);
+    let costs: Vec<_> = open(state, "child", None).tree.iter().map(|place| place.tree_cost.0).collect();
+    assert_eq!(costs, [7, 7]);
+    assert_eq!(open(state, "parent", None).tree[0].tree_cost, NanoUsd(7));
+}
