@@ -25,7 +25,10 @@ export const modelFor = (name) => (STOP === "model_not_allowed" ? "nobody-knows"
 export const stoppingConfig = (more = "") =>
   more + (STOP === "model_not_allowed" ? '\n[prices]\nunpriced = "block"\n' : "");
 
-/** Starts both; gives the proxy's URL, the answers seen so far, what Sprag has on record, and what its admin can do. */
+/**
+ * Starts both; gives the proxy's URL, the answers seen so far, what Sprag has on record, what the provider has got, and
+ * what its admin can do.
+ */
 export async function start(config = "") {
   const directory = await mkdtemp(join(tmpdir(), "sprag-node-"));
   await writeFile(join(directory, "sprag.toml"), config);
@@ -54,7 +57,8 @@ export async function start(config = "") {
   const api = adminOf(admin);
   const kill = (run) => api(`runs/default/${encodeURIComponent(run)}/kill`, "POST", { reason: KILL_REASON });
   const deactivate = () => api("agents/default", "PATCH", { active: false });
-  return { url, answers, acts, events: () => settledEvents(api), kill, deactivate, stop };
+  const forwarded = async () => (await realFetch(`http://${provider}/__requests`)).json();
+  return { url, answers, acts, events: () => settledEvents(api), api, forwarded, kill, deactivate, stop };
 }
 
 /** The answer that is the stop is the last one and the only one. */

@@ -7,6 +7,8 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a case of another form fails the test")]
 
 mod agents;
+mod limits;
+mod money;
 mod requests;
 mod runs;
 mod texts;
@@ -18,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Fewest cases that must be decided here: one that is no longer decided is noticed.
-const FEWEST_HELD: usize = 111;
+const FEWEST_HELD: usize = 160;
 
 #[derive(Deserialize)]
 struct Case {
@@ -98,6 +100,15 @@ fn decide(case: &Case) -> Outcome {
         "run" => runs::follows(case, &name),
         "wire" if case.name == "loop_error" => runs::says(case, &name),
         "extract_prompt" => texts::reads_prompt(case, &name),
+        "rate_limiter" => limits::limits_requests(case, &name),
+        "token_bucket" => limits::fills_buckets(case, &name),
+        "token_bucket_config" => Outcome::Left("the configuration"),
+        "llm_tokens" => limits::limits_tokens(case, &name),
+        "descriptor" => limits::describes(case, &name),
+        "cost_budget_period" => limits::has_period(case, &name),
+        "cost_budget" => money::is_spent(case, &name),
+        "budget_policy" => money::has_bounds(case, &name),
+        "budget" => money::stops(case, &name),
         "extract_tools" => Outcome::Left("nobody: tools that are declared are no calls"),
         "evidence" => Outcome::Left("recording"),
         "shadow" => Outcome::Left("policy and the page"),

@@ -22,7 +22,7 @@ async fn a_run_is_killed_listed_and_resumed() {
     assert!(lines[1].contains("run:default/task  kill  too much  admin"), "{kills}");
     let shown = printed(&world, &["runs", "task"]).await;
     assert!(shown.contains("  status  killed,") && shown.contains("  stopped too much by admin at "), "{shown}");
-    assert!(printed(&world, &["events"]).await.contains("killed by admin: too much"));
+    assert!(printed(&world, &["events"]).await.contains("killed run:default/task by admin: too much"));
     assert_eq!(printed(&world, &["resume", "task"]).await, "run:default/task goes on (too much)\n");
     assert_eq!(world.call(&[RUN]).await.status, 200);
 

@@ -8,19 +8,19 @@ use crate::world::{World, text};
 const RUN: (&str, &str) = ("x-sprag-run-id", "a/b");
 const PATH: &str = "/runs/default/a%2Fb";
 
-async fn order(world: &World, method: &str, path: &str, body: &Value) -> Whole {
+pub(crate) async fn order(world: &World, method: &str, path: &str, body: &Value) -> Whole {
     let url = format!("http://{}/api/v1{path}", world.sprag.admin);
     let call = client::post_json(url, body).method(method.parse().unwrap());
     call.header("authorization", &format!("Bearer {}", world.token)).fetch().await.unwrap()
 }
 
-async fn done(world: &World, method: &str, path: &str, body: &Value) -> Value {
+pub(crate) async fn done(world: &World, method: &str, path: &str, body: &Value) -> Value {
     let answer = order(world, method, path, body).await;
     assert_eq!(answer.status, 200, "{method} {path}: {}", text(&answer));
     answer.json()
 }
 
-async fn refused(world: &World, method: &str, path: &str, body: &Value) -> (u16, String) {
+pub(crate) async fn refused(world: &World, method: &str, path: &str, body: &Value) -> (u16, String) {
     let answer = order(world, method, path, body).await;
     assert_eq!(answer.header("content-type"), "application/problem+json", "{method} {path}: {}", text(&answer));
     (answer.status.as_u16(), answer.json()["detail"].as_str().unwrap().to_owned())
@@ -149,7 +149,10 @@ async fn an_agent_is_switched_off_and_on() {
     let switch = json!({"enabled": true, "window_size": 20, "threshold": 12.5});
     assert_eq!((&agent["kill_switch"], &agent["steps"]), (&switch, &1.into()));
     assert!(agent["cost_usd"].is_number(), "{agent}");
-    assert_eq!(agent["run_limits"], json!({"max_steps": 30, "timeout_seconds": 120, "applies_to": "declared"}));
+    assert_eq!(
+        agent["run_limits"],
+        json!({"mode": "enforce", "max_steps": 30, "timeout_seconds": 120, "applies_to": "declared"})
+    );
     assert_eq!(world.call(&bot).await.header("x-sprag-blocked"), "agent_inactive");
     let agent = done(&world, "PATCH", "/agents/bot", &json!({"active": true})).await;
     assert_eq!(

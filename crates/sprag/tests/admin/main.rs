@@ -2,8 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic")]
 
 mod access;
+mod adjustments;
+mod agents;
 mod api;
+mod budgets;
 mod commands;
+mod commands_agents;
+mod commands_budgets;
 mod commands_kill;
 mod health;
 mod kills;
@@ -12,5 +17,6 @@ mod pages;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
+mod till;
 mod verdicts;
 mod world;

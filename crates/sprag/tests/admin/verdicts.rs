@@ -43,6 +43,13 @@ async fn what_a_rule_in_shadow_would_have_saved_is_said_everywhere() {
     assert_eq!(world.json("/detectors/shadow").await["detectors"], json!([]), "the last seven days");
     assert_eq!(world.api("/detectors/shadow?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z").await.status, 400);
 
+    let would_block = json!([{"reason": "budget_exceeded", "exceeded_limit": "daily", "message": "no money left"}]);
+    world.record(4_000, json!({"run": step("other", 1), "cost": 4_000_000, "would_block": would_block}));
+    let report = world.json("/detectors/shadow?since=1970-01-01T00:00:00Z").await;
+    let expected = json!([{"reason": "budget_exceeded", "exceeded_limit": "daily", "requests": 1, "runs": 1,
+        "cost_usd": 0.004, "cost_nano_usd": 4_000_000}]);
+    assert_eq!(report["limits"], expected);
+
     let shown = printed(&world, &["runs", "task"]).await;
     let line = "  shadow  would have been stopped at step 2 by progress (repeated_step), saving $0.005000 in 2 steps\n";
     assert!(shown.contains(line) && shown.contains("complete; would stop (progress: repeated_step)"), "{shown}");

@@ -2,7 +2,8 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use sprag::config::Secret;
+use sprag::clock::Clock;
+use sprag::config::{Secret, Settings};
 use sprag_core::event::Event;
 use sprag_testkit::client::{self, Call, Whole};
 use sprag_testkit::{Provider, Script};
@@ -14,7 +15,7 @@ pub(crate) const TOKEN: &str = "a-token-that-nobody-will-ever-guess-0123";
 pub(crate) struct World {
     pub(crate) sprag: Sprag,
     pub(crate) token: String,
-    _provider: Provider,
+    pub(crate) provider: Provider,
 }
 
 impl World {
@@ -23,10 +24,23 @@ impl World {
     }
 
     pub(crate) async fn with_token(token: &str) -> World {
+        World::configured(token, |_| {}).await
+    }
+
+    /// The same with other settings.
+    pub(crate) async fn configured(token: &str, change: impl FnOnce(&mut Settings)) -> World {
+        World::at(Clock::Real, token, change).await
+    }
+
+    /// The same with a clock of the test's own.
+    pub(crate) async fn at(clock: Clock, token: &str, change: impl FnOnce(&mut Settings)) -> World {
         let provider = Provider::start(Script::new()).unwrap();
         let secret = Secret::new(token);
-        let sprag = Sprag::start_with(&provider, |settings| settings.admin.token = Some(secret)).await;
-        World { sprag, token: token.to_owned(), _provider: provider }
+        let sprag = Sprag::start_at(&provider, clock, |settings| {
+            settings.admin.token = Some(secret);
+            change(settings);
+        });
+        World { sprag: sprag.await, token: token.to_owned(), provider }
     }
 
     /// A request to the admin listener, without any proof of who asks.

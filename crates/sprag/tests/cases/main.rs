@@ -7,7 +7,12 @@
 #![expect(clippy::unwrap_used, reason = "a case of another form fails the test")]
 
 mod agents;
+#[path = "../harness/configured.rs"]
+#[allow(dead_code, reason = "shared by suites that use different parts of it")]
+mod configured;
+mod keys;
 mod kills;
+mod limits;
 mod place;
 mod runs;
 mod shadow;
@@ -22,7 +27,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Fewest cases that must be decided here: one that is no longer decided is noticed.
-const FEWEST_HELD: usize = 50;
+const FEWEST_HELD: usize = 78;
 
 #[derive(Deserialize)]
 struct Case {
@@ -88,6 +93,13 @@ async fn decide(case: &Case) -> Outcome {
         ("fairvisor", "kill_switch_config", _) => kills::are_validated(case).await,
         ("fairvisor", "rule_engine", "kill_switch_first") => kills::come_first(case).await,
         ("fairvisor", "rule_engine", "kill_switch_override") => Outcome::Left("a kill is lifted, not overridden"),
+        ("fairvisor", "rule_engine", "shadow_allows") => shadow::leaves_the_rest_in_force(case).await,
+        ("fairvisor", "rule_engine", _) => limits::are_evaluated(case).await,
+        ("fairvisor", "selector", _) => limits::select(case).await,
+        ("fairvisor", "token_bucket_config", _) => limits::are_configured(case),
+        ("fairvisor", "decision_api", _) => limits::are_decided(case).await,
+        ("agentgazer", "wire_rate_limit", _) => limits::are_told(case).await,
+        ("agentgazer", "rate_limiter", "update_replaces_all") => limits::are_replaced(case).await,
         ("fairvisor", "shadow", _) => shadow::changes_nothing(case).await,
         ("seed", "kill_switch", _) => agents::have_a_kill_switch(case).await,
         ("agentgazer", "admin_api", name) if name.starts_with("kill_switch") => agents::are_switched(case).await,
@@ -101,11 +113,12 @@ async fn decide(case: &Case) -> Outcome {
         ("sprag", "loop", "same_tool_call_same_error") => runs::stop_at_the_same_error(case).await,
         ("seed", "loop_detector", "reject_headers") => runs::say_when_to_retry(case).await,
         ("agentwall", "wire", "response_metadata" | "streaming_headers") => runs::are_told_of(case).await,
-        ("fairvisor", "rule_engine", "shadow_allows") => shadow::leaves_the_rest_in_force(case).await,
         ("seed", "wire", "loop_error") => runs::say_what_repeats(case).await,
         ("agentgazer", "loop_state", "agent_count" | "ttl_expiry" | "ttl_keeps_active" | "default_ttl") => {
             Outcome::Left("agents are kept by their number, the longest quiet leaves first; there is no time to live")
         }
+        ("agentgazer", "key_injection", _) => keys::are_put_in(case).await,
+        ("agentgazer", "auth", _) => keys::open_the_admin_side(case).await,
         ("agentgazer", "evidence", _) => Outcome::Left("bodies are not recorded; a proof holds no text"),
         _ => Outcome::Elsewhere,
     }

@@ -90,3 +90,20 @@ async fn a_link_that_is_pointed_elsewhere_is_noticed() {
         binary.says("configuration reloaded", round).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_policy_holds_from_the_next_request_on() {
+    let provider = Provider::start(Script::new()).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let binary = Binary::start(home.path(), &provider, "defaults.run_limits.max_steps = 1");
+    let step = async |text: &str| {
+        let body = request(Dialect::OpenaiChat, false, text);
+        let call = client::post_json(binary.url(path(Dialect::OpenaiChat, false)), &body);
+        let call = call.header("x-sprag-agent", "bot").header("x-sprag-run-id", text);
+        call.fetch().await.unwrap().status.as_u16()
+    };
+    assert_eq!((step("one").await, step("one").await), (200, 429));
+    replace(&binary, &provider, "agents.bot.run_limits.max_steps = 2");
+    binary.says("configuration reloaded", 1).await;
+    assert_eq!((step("two").await, step("two").await, step("two").await), (200, 200, 429));
+}

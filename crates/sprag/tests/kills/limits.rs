@@ -65,7 +65,7 @@ async fn runs_that_nobody_declared_have_no_limits_unless_told() {
 
     let all = |settings: &mut sprag::config::Settings| {
         settings.policies.defaults.run_limits =
-            RunLimits { max_steps: 2, timeout_seconds: 0, applies_to: RunKind::All };
+            RunLimits { max_steps: 2, timeout_seconds: 0, applies_to: RunKind::All, ..RunLimits::default() };
     };
     let scene = Scene::start_with(Script::new(), all).await;
     scene.passes(&session).await;
