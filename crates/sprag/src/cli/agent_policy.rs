@@ -25,7 +25,6 @@ struct Shown {
 
 /// Shows an agent's policy, with where each part of it comes from.
 pub(super) fn show(name: &str, asking: &Asking) -> Result<ExitCode> {
-    const COLUMNS: [Column; 3] = [("KEY", false), ("FROM", false), ("VALUE", false)];
     let answer = asking.get(&["agents", name], &[])?;
     if asking.json {
         answer.print()?;
@@ -33,18 +32,23 @@ pub(super) fn show(name: &str, asking: &Asking) -> Result<ExitCode> {
     }
     let agent: AgentSummary = answer.read()?;
     let shown: Shown = answer.read()?;
-    let why = shown.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let why = shown.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     writeln!(std::io::stdout(), "{}", crate::show::plain(&format!("{} is {}{why}", agent.name, state(&agent))))?;
+    print_parts(&shown, |_| true)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints those parts of a policy that are meant, with where each comes from.
+fn print_parts(shown: &Shown, is_meant: impl Fn(&str) -> bool) -> Result<()> {
+    const COLUMNS: [Column; 3] = [("KEY", false), ("FROM", false), ("VALUE", false)];
     let mut parts = Vec::new();
     flatten(&shown.policy, "", &mut parts);
-    print(
-        &COLUMNS,
-        parts.into_iter().map(|(key, value)| {
-            let from = shown.sources.get(&key).map_or("default", String::as_str).to_owned();
-            vec![key, from, value]
-        }),
-    )?;
-    Ok(ExitCode::SUCCESS)
+    parts.retain(|(key, _)| is_meant(key));
+    let row = |(key, value): (String, String)| {
+        let from = shown.sources.get(&key).map_or("default", String::as_str).to_owned();
+        vec![key, from, value]
+    };
+    print(&COLUMNS, parts.into_iter().map(row))
 }
 
 /// Makes an agent ahead of its first call.
@@ -70,7 +74,19 @@ pub(super) fn unset(name: &str, keys: &[String], asking: &Asking) -> Result<Exit
 
 fn change(name: &str, patch: Value, asking: &Asking) -> Result<ExitCode> {
     let answer: Answer = asking.order(Method::PATCH, &["agents", name], &json!({ "policy": patch }))?;
-    told(&answer, asking)
+    let code = told(&answer, asking)?;
+    if !asking.json {
+        let (mut keys, shown) = (Vec::new(), answer.read::<Shown>()?);
+        flatten(patch.as_object().unwrap_or(&Map::new()), "", &mut keys);
+        let is_meant = |key: &str| keys.iter().any(|(of, _)| key.strip_prefix(of.as_str()).is_some_and(is_end));
+        print_parts(&shown, is_meant)?;
+    }
+    Ok(code)
+}
+
+/// Whether a key is over here, or goes on below.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('.')
 }
 
 /// A merge patch of `KEY=VALUE` pairs.

@@ -18,7 +18,14 @@ async fn a_policy_is_shown_set_and_taken_back() {
     assert_eq!(created, "created: bot is active; kill switch off, 20 requests, above 10\n");
     let set =
         ["agents", "set", "bot", "run_limits.max_steps=50", "models.allow=gpt-4o*,claude-*", "budget.max_run_cost=0.5"];
-    assert_eq!(printed(&world, &set).await, "bot is active; kill switch off, 20 requests, above 10\n");
+    let said = printed(&world, &set).await;
+    let lines: Vec<Vec<&str>> = said.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(said.lines().next(), Some("bot is active; kill switch off, 20 requests, above 10"));
+    assert_eq!(lines[1], ["KEY", "FROM", "VALUE"]);
+    assert_eq!(lines[2], ["budget.max_run_cost", "set", "0.50"]);
+    assert_eq!(lines[3], ["models.allow", "set", "[\"gpt-4o*\",\"claude-*\"]"]);
+    assert_eq!(lines[4], ["run_limits.max_steps", "set", "50"]);
+    assert_eq!(lines.len(), 5, "what was not set is not shown: {said}");
     let shown = printed(&world, &["agents", "show", "bot"]).await;
     let lines: Vec<_> = shown.lines().collect();
     assert_eq!(lines[0], "bot is active");
