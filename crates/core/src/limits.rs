@@ -230,3 +230,5 @@ pub const JWKS_KEYS: usize = 64;
 /// Most bytes that detection keeps of a run that works, by default rules; of one that its caller did not name, three
 /// quarters.
 pub const RUN_BYTES: usize = 2048;
+/// Models that one request may name: the one asked for and those to ask instead.
+pub const FALLBACK_MODELS: usize = 16;

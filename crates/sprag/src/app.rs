@@ -88,7 +88,7 @@ impl App {
         remember_killed(&state, &catalog)?;
         let prices = prices(&settings)?;
         let upstreams = Upstreams::new(settings.upstreams(), &Upstreams::default());
-        let policies = PolicyBook::new(&settings.policies, &catalog.snapshot());
+        let policies = PolicyBook::new(&settings.policies, &catalog.snapshot(), None);
         Ok(Arc::new(App {
             settings: ArcSwap::from_pointee(settings),
             upstreams: ArcSwap::from_pointee(upstreams),
@@ -143,7 +143,8 @@ impl App {
     /// Puts all policies together again after a new configuration.
     fn rebuild_policies(&self) {
         let _alone = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
-        let book = PolicyBook::new(&self.settings.load().policies, &self.catalog.snapshot());
+        let book =
+            PolicyBook::new(&self.settings.load().policies, &self.catalog.snapshot(), Some(&self.policies.load()));
         self.policies.store(Arc::new(book));
         self.state.forget_accounts(|_| true);
     }

@@ -20,6 +20,10 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// A shorter run of base64 letters may be a word.
 const INLINED_BYTES: usize = 64;
 
+/// Where a body says of what kind it inlines something, and how near to it.
+const KINDS: [&[u8]; 3] = [b"\"media_type\"", b"\"mimeType\"", b"\"mime_type\""];
+const KIND_BYTES: usize = 256;
+
 /// What is kept of a prompt in case its tokens must be counted.
 #[derive(Clone, Debug, Default)]
 pub struct PromptSample {
@@ -27,6 +31,8 @@ pub struct PromptSample {
     total_bytes: usize,
     /// Pictures and files that are inlined.
     inlined: u32,
+    /// Bytes of those that are not known to be pictures.
+    doubtful_bytes: usize,
 }
 
 impl PromptSample {
@@ -40,22 +46,31 @@ impl PromptSample {
             text.extend_from_slice(&part[..part.len().min(room)]);
             total_bytes += part.len();
         };
-        let (mut rest, mut number) = (body, 0);
+        let (mut rest, mut number, mut doubtful_bytes) = (body, 0, 0);
         while let Some(start) = marker_end(rest) {
             let (text, inlined) = rest.split_at(start);
             keep(text);
             let bytes = inlined_bytes(inlined);
             number += u32::from(bytes > 0);
             rest = &inlined[bytes..];
+            if bytes > 0 && !is_picture(&body[..body.len() - inlined.len()], rest) {
+                doubtful_bytes += bytes;
+            }
         }
         keep(rest);
-        PromptSample { text: text.into(), total_bytes, inlined: number }
+        PromptSample { text: text.into(), total_bytes, inlined: number, doubtful_bytes }
     }
 
     /// Bytes of the prompt, without what is inlined.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.total_bytes as u64
+    }
+
+    /// Bytes that are inlined and not known to be a picture: some text looks the same.
+    #[must_use]
+    pub fn doubtful_bytes(&self) -> u64 {
+        self.doubtful_bytes as u64
     }
 
     /// Pictures and files that are inlined.
@@ -69,6 +84,32 @@ impl PromptSample {
 fn marker_end(rest: &[u8]) -> Option<usize> {
     let end_of = |marker: &[u8]| memchr::memmem::find(rest, marker).map(|at| at + marker.len());
     [end_of(b";base64,"), end_of(b"\"data\":\""), end_of(b"\"data\": \"")].into_iter().flatten().min()
+}
+
+/// Whether base64 between `before` and `after` stands where requests have their pictures: in the address of one, or in a
+/// field beside which its kind is named. Quotes within a text stand behind a backslash, so no text looks like that.
+fn is_picture(before: &[u8], after: &[u8]) -> bool {
+    let near = &before[before.len().saturating_sub(KIND_BYTES)..];
+    if near.ends_with(b";base64,") {
+        let Some(quote) = memchr::memrchr(b'"', near) else { return false };
+        let (field, address) = near.split_at(quote);
+        let field = field.trim_ascii_end().strip_suffix(b":").unwrap_or_default().trim_ascii_end();
+        return address.starts_with(b"\"data:image/")
+            && (field.ends_with(b"\"url\"") || field.ends_with(b"\"image_url\""));
+    }
+    // Within one object, whose fields stand in any order.
+    let object = &near[memchr::memrchr2(b'{', b'}', near).map_or(0, |at| at + 1)..];
+    let behind = &after[..after.len().min(KIND_BYTES)];
+    let behind = &behind[..memchr::memchr2(b'{', b'}', behind).unwrap_or(behind.len())];
+    let names_picture = |fields: &[u8]| {
+        KINDS.iter().any(|kind| {
+            memchr::memmem::find_iter(fields, kind).any(|at| {
+                let value = fields[at + kind.len()..].trim_ascii_start().strip_prefix(b":").unwrap_or_default();
+                value.trim_ascii_start().starts_with(b"\"image/")
+            })
+        })
+    };
+    names_picture(object) || names_picture(behind)
 }
 
 /// How much of the beginning of `text` is base64: nothing where it may be words.
@@ -199,6 +240,28 @@ mod tests {
             assert!(sample.total_bytes < 200, "{}", sample.total_bytes);
             let tokens = Tokens::default().complete("gpt-4o", &sample, &Reply::default()).input;
             assert!((3..20).contains(&tokens), "{tokens}");
+        }
+        let anthropic =
+            |kind: &str| format!(r#"{{"source":{{"type":"base64","media_type":"{kind}","data":"{image}"}}}}"#);
+        for picture in [
+            format!(r#"{{"image_url":{{"url": "data:image/png;base64,{image}"}}}}"#),
+            format!(r#"{{"type":"input_image","image_url":"data:image/jpeg;base64,{image}","detail":"low"}}"#),
+            anthropic("image/png"),
+            format!(r#"{{"inlineData":{{"data": "{image}", "mimeType" : "image/webp"}}}}"#),
+        ] {
+            let sample = PromptSample::of(picture.as_bytes());
+            assert_eq!((sample.inlined(), sample.doubtful_bytes()), (1, 0), "{}", &picture[..80]);
+        }
+        for other in [
+            format!(r#"{{"content":"say ;base64,{image}"}}"#),
+            format!(r#"{{"content":"data:image/png;base64,{image}"}}"#),
+            format!(r#"{{"content":"\"url\":\"data:image/png;base64,{image}"}}"#),
+            format!(r#"{{"content":"\"media_type\":\"image/png\"","data":"{image}"}}"#),
+            format!(r#"{{"source":{{"media_type":"image/png"}},"data":"{image}"}}"#),
+            anthropic("application/pdf"),
+        ] {
+            let sample = PromptSample::of(other.as_bytes());
+            assert_eq!((sample.inlined(), sample.doubtful_bytes()), (1, image.len() as u64), "{}", &other[..80]);
         }
         let words = r#"{"data":"short words stay","x":";base64, not"}"#;
         assert_eq!(PromptSample::of(words.as_bytes()).total_bytes, words.len());

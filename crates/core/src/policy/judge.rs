@@ -1,5 +1,7 @@
 //! The order of judgement: the cheapest check first, and the first stop wins.
 
+use std::borrow::Cow;
+
 use super::agent::{AgentStanding, DeactivatedBy};
 use super::kill::{Kill, KillKind};
 use super::loops::{self, Advice};
@@ -26,6 +28,8 @@ pub struct Facts<'a> {
     pub is_llm: bool,
     /// The model asked for.
     pub model: Option<&'a str>,
+    /// Models that may be asked instead of it.
+    pub other_models: &'a [Cow<'a, str>],
     /// The model has a price.
     pub is_priced: bool,
     /// Calls without a price are refused.
@@ -96,7 +100,7 @@ fn decide(
     check_kill(facts)?;
     check_active(facts)?;
     by_mode(policy.hours.mode, would_stop, || Ok(policy.hours.check(facts.now)?))?;
-    by_mode(policy.models.mode, would_stop, || Ok(policy.models.check(facts.model, facts.is_llm)?))?;
+    by_mode(policy.models.mode, would_stop, || check_models(facts))?;
     check_price(facts)?;
     check_concurrency(facts)?;
     let rated = weigh(rates(), would_stop)?;
@@ -212,6 +216,16 @@ fn check_concurrency(facts: &Facts<'_>) -> Result<(), Refusal> {
     let mut refusal = Refusal::new(Reason::RateLimited, message).with("limit", facts.max_agent_in_flight);
     refusal.retry_after_seconds = Some(1);
     Err(refusal)
+}
+
+/// A request that is not understood may name a model all the same.
+fn check_models(facts: &Facts<'_>) -> Result<(), Stop> {
+    let models = &facts.policy.models;
+    models.check(facts.model, facts.is_llm || facts.model.is_some())?;
+    for other in facts.other_models {
+        models.check(Some(other), true)?;
+    }
+    Ok(())
 }
 
 fn check_price(facts: &Facts<'_>) -> Result<(), Refusal> {

@@ -103,6 +103,40 @@ impl Price {
         self.rates.input.0 == 0 && self.rates.output.0 == 0
     }
 
+    /// A price that is nowhere below this one or another, for a call of which nobody knows which one it will be.
+    #[must_use]
+    pub fn or_dearer(&self, other: &Price) -> Price {
+        let one = |part: fn(&Charged) -> PicoPerToken| {
+            let most = |price: &Price| {
+                let above = price.tier.map_or(PicoPerToken(0), |tier| part(&price.rates.above(tier).charged()));
+                part(&price.rates.charged()).max(above)
+            };
+            most(self).max(most(other))
+        };
+        let longest = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one.max(other));
+        // A list that names a tier beyond the longest prompt does not mean the latter.
+        let prompt = |price: &Price| {
+            price.max_input_tokens.filter(|most| price.tier.is_none_or(|tier| tier.above_tokens < *most))
+        };
+        Price {
+            mode: if self.mode == Mode::Embedding { other.mode } else { self.mode },
+            rates: Rates {
+                input: one(|rates| rates.input),
+                output: one(|rates| rates.output),
+                cache_read: Some(one(|rates| rates.cache_read)),
+                cache_write: Some(one(|rates| rates.cache_write)),
+                cache_write_1h: Some(one(|rates| rates.cache_write_1h)),
+                reasoning: Some(one(|rates| rates.reasoning)),
+                audio_input: Some(one(|rates| rates.audio_input)),
+                audio_output: Some(one(|rates| rates.audio_output)),
+            },
+            tier: None,
+            max_input_tokens: longest(prompt(self), prompt(other)),
+            max_output_tokens: longest(self.max_output_tokens, other.max_output_tokens),
+            ..self.clone()
+        }
+    }
+
     /// What input and output cost at the full price, in a call with a prompt of `prompt_tokens`.
     pub(crate) fn at_full_price(&self, prompt_tokens: u64) -> (PicoPerToken, PicoPerToken) {
         let rates = self.charged(prompt_tokens);

@@ -8,15 +8,22 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::dialect::{STREAM_VERB, has_end};
+use super::named::model_in_path;
 use super::{Dialect, looks_unique};
+use crate::limits::FALLBACK_MODELS;
 
 /// What a request asks for. Borrows from the body.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// The wire format it was read as.
     pub dialect: Dialect,
-    /// The model asked for.
+    /// The model asked for: by the path where that names one, else by the body.
     pub model: Option<Cow<'a, str>>,
+    /// What the body calls the model where the path names it otherwise. Providers pass over that.
+    pub model_in_body: Option<Cow<'a, str>>,
+    /// Models that a router may ask instead.
+    pub fallback_models: Vec<Cow<'a, str>>,
     /// Whether the answer shall be a stream.
     pub is_stream: bool,
     /// The conversation: messages, input items or contents, as they stand in the body.
@@ -29,6 +36,8 @@ pub struct Call<'a> {
     pub choices: u32,
     /// The earlier answer that this request continues, when the history is kept by the provider.
     pub previous_id: Option<Cow<'a, str>>,
+    /// The provider adds to the prompt what it keeps itself: an earlier answer, a conversation, a prompt by its id.
+    pub is_continued: bool,
     /// The client's session, when the body names one.
     pub session: Option<Cow<'a, str>>,
     /// Fields that are for Sprag and not for the provider.
@@ -79,16 +88,19 @@ pub enum BadBody {
     /// A field of ours with the wrong type.
     #[error("`{0}` must be a string")]
     NotText(&'static str),
+    /// A list of models without end.
+    #[error("`models` names more than {FALLBACK_MODELS} models")]
+    TooManyModels,
 }
 
 impl<'a> Call<'a> {
     /// Reads the top level of `body`.
     ///
-    /// `path` names the model where the body does not (Gemini, Azure deployments).
+    /// `path` is as servers read it. It may name the model (Gemini, Azure deployments).
     ///
     /// # Errors
     /// When the body is not one JSON object, or has a key twice that Sprag acts on: such a body could be one prompt
-    /// for Sprag and another for the model.
+    /// for Sprag and another for the model. When it names models without end.
     pub fn parse(dialect: Dialect, path: &'a str, body: &'a [u8]) -> Result<Call<'a>, BadBody> {
         // The parser would take a list for the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {
@@ -106,18 +118,33 @@ impl<'a> Call<'a> {
         let items: Vec<&RawValue> = list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let prompt = if items.is_empty() { list.or(top.input) } else { None };
         let is_stream = match dialect {
-            Dialect::Gemini => path.ends_with(":streamGenerateContent"),
+            Dialect::Gemini => has_end(path, STREAM_VERB),
             _ => top.stream.is_some_and(|v| v.get() == "true"),
         };
+        let mut fallback_models = fallback_models(top.models)?;
+        let (model, model_in_body) = match (model_in_path(dialect, path), text(top.model)) {
+            (Some(named), in_body) => (Some(named), in_body),
+            (None, None) if !fallback_models.is_empty() => (Some(fallback_models.remove(0)), None),
+            (None, in_body) => (in_body, None),
+        };
+        let is_named = |value: Option<&RawValue>| value.is_some_and(|value| value.get() != "null");
+        let keeps_prompt = dialect == Dialect::OpenaiResponses && is_named(top.prompt);
+        let previous_in_thread = thread_previous(top.thread);
         Ok(Call {
             dialect,
-            model: text(top.model).or_else(|| model_in_path(path)),
+            model,
+            model_in_body,
+            fallback_models,
+            is_continued: is_named(top.previous_response_id)
+                || is_named(top.conversation)
+                || previous_in_thread.is_some()
+                || keeps_prompt,
             is_stream,
             items,
             prompt,
             max_output_tokens: output_limit(dialect, &top),
             choices: choices(dialect, &top),
-            previous_id: text(top.previous_response_id).or_else(|| thread_previous(top.thread)),
+            previous_id: text(top.previous_response_id).or(previous_in_thread),
             session: metadata_session(top.metadata)
                 .or_else(|| conversation_id(top.conversation))
                 .or_else(|| cache_key_session(top.prompt_cache_key)),
@@ -132,6 +159,8 @@ impl<'a> Call<'a> {
 struct Top<'a> {
     #[serde(borrow, default, deserialize_with = "raw")]
     model: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    models: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
     messages: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
@@ -229,14 +258,14 @@ fn own_fields<'a>(top: &Top<'a>) -> Result<OwnFields<'a>, BadBody> {
     Ok(own)
 }
 
-/// The model that a path names: `/models/NAME:method` and `/deployments/NAME/…`.
-fn model_in_path(path: &str) -> Option<Cow<'_, str>> {
-    let after = |marker: &str| path.split_once(marker).map(|(_, rest)| rest);
-    let name = match after("/models/") {
-        Some(rest) => rest.rsplit_once(':').map_or(rest, |(name, _)| name),
-        None => after("/deployments/")?.split('/').next()?,
-    };
-    (!name.is_empty()).then_some(Cow::Borrowed(name))
+/// The models of a router's list, as far as they are texts.
+fn fallback_models(models: Option<&RawValue>) -> Result<Vec<Cow<'_, str>>, BadBody> {
+    let listed: Option<Vec<&RawValue>> = models.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let listed = listed.unwrap_or_default();
+    if listed.len() > FALLBACK_MODELS {
+        return Err(BadBody::TooManyModels);
+    }
+    Ok(listed.into_iter().filter_map(|model| text(Some(model))).collect())
 }
 
 fn thread_previous(thread: Option<&RawValue>) -> Option<Cow<'_, str>> {

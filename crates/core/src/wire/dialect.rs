@@ -34,31 +34,43 @@ pub enum Family {
     Gemini,
 }
 
+/// How Gemini is asked for a stream.
+pub(super) const STREAM_VERB: &str = ":streamGenerateContent";
+/// How paths end under which nothing is made.
+const FREE: [&str; 6] =
+    ["/count_tokens", ":countTokens", ":computeTokens", "/responses/input_tokens", "/moderations", "/cancel"];
+
 impl Dialect {
-    /// The dialect of a request, by method and path.
+    /// The dialect of a request, by method and by its path as servers read it: decoded, with single slashes.
     ///
-    /// The provider does not matter: many offer the formats of others under the paths of those.
+    /// The provider does not matter: many offer the formats of others under the paths of those. Neither does the case
+    /// of letters: some servers look away from it.
     #[must_use]
     pub fn of_request(method: &str, path: &str) -> Dialect {
         if method != "POST" {
             return Dialect::Opaque;
         }
         let path = path.strip_suffix('/').unwrap_or(path);
-        if path.ends_with("/chat/completions") {
-            Dialect::OpenaiChat
-        } else if path.ends_with("/completions") {
-            Dialect::OpenaiCompletions
-        } else if path.ends_with("/responses") {
-            Dialect::OpenaiResponses
-        } else if path.ends_with("/embeddings") {
-            Dialect::OpenaiEmbeddings
-        } else if path.ends_with("/v1/messages") {
-            Dialect::Anthropic
-        } else if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") {
-            Dialect::Gemini
-        } else {
-            Dialect::Opaque
-        }
+        let known = [
+            ("/chat/completions", Dialect::OpenaiChat),
+            ("/completions", Dialect::OpenaiCompletions),
+            ("/responses", Dialect::OpenaiResponses),
+            ("/embeddings", Dialect::OpenaiEmbeddings),
+            ("/v1/messages", Dialect::Anthropic),
+            (":generateContent", Dialect::Gemini),
+            (STREAM_VERB, Dialect::Gemini),
+        ];
+        known.into_iter().find(|(end, _)| has_end(path, end)).map_or(Dialect::Opaque, |(_, dialect)| dialect)
+    }
+
+    /// Whether a request that is not understood may cost money all the same: pictures, speech, batches, whatever is
+    /// posted to a provider. What only counts tokens or calls something off does not.
+    #[must_use]
+    pub fn may_cost(method: &str, path: &str) -> bool {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        method == "POST"
+            && Dialect::of_request(method, path) == Dialect::Opaque
+            && !FREE.iter().any(|end| has_end(path, end))
     }
 
     /// The family whose error shape an SDK of this dialect understands; None where the dialect does not tell.
@@ -99,6 +111,12 @@ impl Dialect {
     }
 }
 
+/// Whether a path ends so, whatever the case of its letters.
+pub(super) fn has_end(path: &str, end: &str) -> bool {
+    let (path, end) = (path.as_bytes(), end.as_bytes());
+    path.len() >= end.len() && path[path.len() - end.len()..].eq_ignore_ascii_case(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +130,8 @@ mod tests {
             ("POST", "/v1/completions", OpenaiCompletions),
             ("POST", "/v1/responses", OpenaiResponses),
             ("POST", "/v1/responses/", OpenaiResponses),
+            ("POST", "/openai/deployments/d/Chat/Completions", OpenaiChat),
+            ("POST", "/v1beta/models/g:GENERATEContent", Gemini),
             ("GET", "/v1/responses/resp_1", Opaque),
             ("POST", "/v1/responses/resp_1/cancel", Opaque),
             ("POST", "/v1/embeddings", OpenaiEmbeddings),
@@ -126,6 +146,23 @@ mod tests {
         ];
         for (method, path, expected) in cases {
             assert_eq!(Dialect::of_request(method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_may_cost_unless_it_is_known_not_to() {
+        for path in ["/v1/images/generations", "/v1/audio/speech", "/v1/messages/batches", "/v1/batches", "/v1/files"] {
+            assert!(Dialect::may_cost("POST", path), "{path}");
+            assert!(!Dialect::may_cost("GET", path), "{path}");
+        }
+        for path in [
+            "/v1/chat/completions",
+            "/v1/messages/count_tokens",
+            "/v1beta/models/g:countTokens",
+            "/v1/batches/b/cancel",
+            "/v1/responses/input_tokens/",
+        ] {
+            assert!(!Dialect::may_cost("POST", path), "{path}");
         }
     }
 }

@@ -11,9 +11,10 @@ use http::request::Parts;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use sprag_core::policy::KEY_PREFIX;
-use sprag_core::wire::{Reason, Refusal};
+use sprag_core::wire::{Family, Reason, Refusal};
 
 use super::carried::base64_url;
+use super::route::Route;
 use crate::config::{Auth, Provider};
 
 /// Headers in which clients put their credential.
@@ -35,15 +36,21 @@ pub(super) fn virtual_keys(head: &Parts) -> Vec<Cow<'_, [u8]>> {
 }
 
 /// Takes out of a request's headers what the provider must not see, and puts in the key that Sprag holds for it.
+/// `token` is the header in which callers bring a token that is for Sprag.
 ///
 /// # Errors
 /// When Sprag holds no key that the provider would take.
-pub(super) fn replace(headers: &mut HeaderMap, provider: &Provider, has_key: bool) -> Result<(), Refusal> {
+pub(super) fn replace(
+    headers: &mut HeaderMap,
+    provider: &Provider,
+    has_key: bool,
+    token: Option<&HeaderName>,
+) -> Result<(), Refusal> {
     remove_secrets(headers);
     if !has_key {
         return Ok(());
     }
-    for name in CREDENTIALS {
+    for name in CREDENTIALS.into_iter().chain(token.map(HeaderName::as_str)) {
         headers.remove(name);
     }
     headers.remove(COOKIE);
@@ -98,8 +105,34 @@ pub(super) fn query_for_provider(query: &str, has_key: bool) -> Cow<'_, str> {
 }
 
 /// The values of a parameter `key`.
-pub(super) fn query_keys(head: &Parts) -> impl Iterator<Item = &[u8]> {
-    parameters(head.uri.query()).filter(|(name, _)| *name == "key").map(|(_, value)| value.as_bytes())
+pub(super) fn query_keys(head: &Parts) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    parameters(head.uri.query()).filter(|(name, _)| decoded(name) == "key".as_bytes()).map(|(_, value)| decoded(value))
+}
+
+/// The credential that whoever is asked will look at. None where there is none, or where one stands beside another: a
+/// caller that could choose would be somebody else with every call.
+pub(super) fn credential_for<'a>(head: &'a Parts, route: &Route<'_>) -> Option<Cow<'a, [u8]>> {
+    let provider = route.provider;
+    let header = match &provider.auth {
+        Auth::Bearer => Some(AUTHORIZATION.as_str()),
+        Auth::Header(name) => Some(name.as_str()),
+        Auth::None => None,
+    };
+    let places: Vec<&str> = match (route.rule, header, provider.family) {
+        // Nobody knows where another API looks.
+        (Some(_), ..) => CREDENTIALS.to_vec(),
+        // What the configuration sets stands in for it.
+        (None, Some(name), _) if provider.headers.contains_key(name) => return None,
+        (None, Some(name), Family::Anthropic | Family::Gemini) if name != AUTHORIZATION => vec![name, "authorization"],
+        (None, name, _) => name.into_iter().collect(),
+    };
+    let in_query = query_keys(head).filter(|_| route.rule.is_some() || provider.family == Family::Gemini);
+    let in_headers = places.iter().flat_map(|name| head.headers.get_all(*name)).map(|value| value.as_bytes().into());
+    let mut found = in_headers.chain(in_query);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
 }
 
 /// Names and passwords of basic authentication: encoded, a secret would pass for somebody else's.
@@ -171,6 +204,12 @@ mod tests {
         for other in [("authorization", "Bearer sk-proj-x"), ("x-note", "sk-sprag-a"), ("api-key", "xsk-sprag-a")] {
             assert!(found("/?q=sk-sprag-a", &[other]).is_empty(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_parameter_is_found_in_every_spelling() {
+        let head = head("/?k%65y=a%62c&key=d&keys=e&x", &[]);
+        assert_eq!(query_keys(&head).collect::<Vec<_>>(), [&b"abc"[..], b"d"]);
     }
 
     #[test]

@@ -51,11 +51,23 @@ const KINDS: [&[u8]; 3] = [b"\"mimeType\"", b"\"mime_type\"", b"\"media_type\""]
 
 /// Whether a body points at something that it does not hold, or holds something that no bound is known for.
 pub(crate) fn refers_elsewhere(body: &[u8]) -> bool {
-    FIELDS.iter().any(|field| memchr::memmem::find(body, field).is_some())
+    hides_letters(body)
+        || FIELDS.iter().any(|field| memchr::memmem::find(body, field).is_some())
         || VALUES
             .iter()
             .any(|(field, signs)| texts(body, field).any(|text| signs.iter().any(|sign| begins(text, sign))))
         || KINDS.iter().any(|field| texts(body, field).any(|text| !begins(text, b"image/") && !begins(text, b"text/")))
+}
+
+/// Whether a letter, a digit or `_` is written as `\u00…`. No program does that unless it wants not to be read.
+fn hides_letters(body: &[u8]) -> bool {
+    memchr::memmem::find_iter(body, b"\\u00").any(|at| {
+        let code = body.get(at + 4..at + 6).and_then(|code| std::str::from_utf8(code).ok());
+        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        // Behind another backslash it is a text about escapes.
+        let before = body[..at].iter().rev().take_while(|b| **b == b'\\').count();
+        before % 2 == 0 && byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
 }
 
 /// The texts that a field has, each with all that comes behind it.
@@ -87,6 +99,10 @@ mod tests {
             r#"{"inlineData":{"mimeType":"video/mp4","data":"AAAA"}}"#,
             r#"{"tools":[{"googleSearch":{}}]}"#,
             r#"{"fileData":{"fileUri":"x"}}"#,
+            r#"{"file\u005fid":"x"}"#,
+            r#"{"type":"web\u005Fsearch"}"#,
+            r#"{"image_url":{"url":"\u0068ttps://x/y.png"}}"#,
+            r#"{"a":"\\\u0041"}"#,
         ] {
             assert!(refers_elsewhere(body.as_bytes()), "{body}");
         }
@@ -100,6 +116,8 @@ mod tests {
             r#"{"source":{"type":"base64","media_type":"image/png","data":"AAAA"},"type":"image"}"#,
             r#"{"inlineData":{"mimeType":"image/jpeg","data":"AAAA"}}"#,
             r#"{"tools":[{"type":"function","function":{"name":"web_search"}}],"generationConfig":{"responseMimeType":"application/json"}}"#,
+            r#"{"text":"caf\u00e9 \u003cb\u003e \u0000 \u2026 and \\u0041 in a text"}"#,
+            r#"{"text":"\u00"#,
             r#"{"type"#,
             r#"{"url":"#,
         ] {

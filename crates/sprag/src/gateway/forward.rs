@@ -56,7 +56,10 @@ pub(crate) async fn forward(
     let headers = request.headers_mut();
     *headers = head.headers.clone();
     prepare_request(headers, &host(provider));
-    credentials::replace(headers, provider, ticket.key().is_some())?;
+    let settings = app.settings.load();
+    // Another API may want to see whose token it is.
+    let token = settings.jwt.as_ref().filter(|_| route.rule.is_none()).map(|jwt| &jwt.settings().header);
+    credentials::replace(headers, provider, ticket.key().is_some(), token)?;
     if is_decoded {
         headers.remove(CONTENT_ENCODING);
     }

@@ -16,7 +16,8 @@ use sprag_core::wire::{Call, History, Reply};
 use sprag_store::RunKey;
 use sprag_store::state::State;
 
-use super::credentials::{CREDENTIALS, query_keys};
+use super::credentials::{CREDENTIALS, credential_for, query_keys};
+use super::route::Route;
 use super::ticket::TicketRun;
 use crate::app::App;
 use crate::clock::Ids;
@@ -72,7 +73,7 @@ pub(crate) fn identify(
         Some(key) => (key.agent.clone(), Scope::of_key(&key.agent, &key.id)),
         None => {
             let agent = agent(agent_in_path, headers, call.and_then(|(call, _)| call.own.agent.as_deref()))?;
-            let scope = Scope::new(&agent, credential(head));
+            let scope = Scope::new(&agent, credential(head).as_deref());
             (agent, scope)
         }
     };
@@ -173,16 +174,21 @@ fn refuse_unreadable(headers: &HeaderMap) -> Result<(), BadName> {
 }
 
 /// What proves who the caller is: a header, or Gemini's `?key=`.
-fn credential(head: &Parts) -> Option<&[u8]> {
-    let header = CREDENTIALS.iter().find_map(|name| head.headers.get(*name)).map(|value| value.as_bytes());
+fn credential(head: &Parts) -> Option<Cow<'_, [u8]>> {
+    let header = CREDENTIALS.iter().find_map(|name| head.headers.get(*name)).map(|value| value.as_bytes().into());
     header.or_else(|| query_keys(head).next())
 }
 
 /// Names for everything in a request that may be its credential, by which it can be killed: the beginning of each
 /// SHA-256. All of them, because the provider may look at another one than Sprag.
 pub(crate) fn key_ids(head: &Parts) -> Vec<String> {
-    let headers = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(*name)).map(|value| value.as_bytes());
-    headers.chain(query_keys(head)).map(key_id).collect()
+    let headers = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(*name)).map(|value| value.as_bytes().into());
+    headers.chain(query_keys(head)).map(|credential: Cow<'_, [u8]>| key_id(&credential)).collect()
+}
+
+/// The name of the credential that counts where the request goes.
+pub(crate) fn key_id_for(head: &Parts, route: &Route<'_>) -> Option<String> {
+    credential_for(head, route).map(|credential| key_id(&credential))
 }
 
 fn key_id(credential: &[u8]) -> String {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use sprag_core::event::WouldBlock;
-use sprag_core::loops::Decision;
+use sprag_core::loops::{Decision, Mode};
 use sprag_core::policy::{Facts, Judgement, Permit, judge as decide};
+use sprag_core::price::Price;
 use sprag_core::wire::{Call, Refusal};
 use sprag_store::state::RatesTaken;
 
@@ -13,11 +14,11 @@ use super::detect::{self, Way};
 use super::open::{Opening, progress};
 use super::rates::{self, Limited};
 use super::route::Route;
-use super::spending::{Plan, Spending};
+use super::spending::{Plan, Spending, unread};
 use super::ticket::Ticket;
 use crate::app::App;
-use crate::config::Settings;
 use crate::config::file::Unpriced;
+use crate::config::{Provider, Settings};
 
 /// A request, as far as the judge must know it.
 pub(crate) struct Case<'a> {
@@ -39,15 +40,24 @@ pub(crate) async fn judge(
     let (agent, now) = (ticket.event().agent.clone(), ticket.event().at);
     let policy = app.policy(&agent);
     let rules = route.rule.map_or(&policy.rules, |rule| &rule.rules);
-    let model = call.and_then(|call| call.model.as_deref());
+    let may_cost = route.may_cost(&head.method);
+    let named = match may_cost && policy.policy.models.mode != Mode::Off && !policy.policy.models.allow.is_empty() {
+        true => unread::models(route, head, body, settings.proxy.max_body_bytes),
+        false => Vec::new(),
+    };
+    let model = call.map_or(named.first(), |call| call.model.as_ref()).map(AsRef::as_ref);
+    let other_models = call.map_or(named.get(1..), |call| Some(&call.fallback_models)).unwrap_or_default();
     // A call that is refused anyway waits for nobody.
     let killed_before = ticket.kill(&app.catalog.snapshot());
     let mut spending = match call {
         Some(call) if killed_before.is_none() => {
             let (tree, habits) = (&opening.tree, opening.habits);
-            let price = app.price(route.provider, None, model);
+            let price = dearest_price(app, route.provider, call);
             let plan = Plan { settings, policy: &policy.policy, call, price, tree, habits, body };
             Spending::plan(app, plan, ticket).await
+        }
+        None if may_cost && killed_before.is_none() => {
+            unread::plan(app, settings, &policy.policy, &opening.tree, ticket).await
         }
         _ => Spending::default(),
     };
@@ -63,7 +73,8 @@ pub(crate) async fn judge(
         policy: &policy.policy,
         is_llm: route.dialect.is_llm(),
         model,
-        is_priced: model.is_none() || spending.is_priced(),
+        other_models,
+        is_priced: call.is_none() || model.is_none() || spending.is_priced(),
         blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
         agent_in_flight: opening.agent_in_flight,
         max_agent_in_flight: u32::try_from(settings.proxy.max_requests_per_agent).unwrap_or(u32::MAX),
@@ -98,6 +109,16 @@ pub(crate) async fn judge(
             Err(stop.refusal)
         }
     }
+}
+
+/// The price of a call: the dearest of the models that may answer it, and none where one of them has none.
+fn dearest_price(app: &App, provider: &Provider, call: &Call<'_>) -> Option<Price> {
+    // A deployment may have a name of its own, which no list of prices knows.
+    let asked = app.price(provider, call.model.as_deref(), call.model_in_body.as_deref())?;
+    let others = call.fallback_models.iter();
+    others
+        .map(|model| app.price(provider, None, Some(model)))
+        .try_fold(asked, |dearest, price| Some(dearest.or_dearer(&price?)))
 }
 
 fn would_block(refusal: Refusal) -> WouldBlock {

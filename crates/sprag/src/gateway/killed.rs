@@ -12,6 +12,7 @@ use sprag_store::catalog::Snapshot;
 
 use super::carried::carried;
 use super::identify::key_ids;
+use super::route::plain_path;
 use crate::app::App;
 
 /// A call, as far as kills care.
@@ -42,13 +43,13 @@ pub(crate) async fn or_killed<T>(work: impl Future<Output = T>, watch: Option<Ki
 impl Watched {
     /// The kill that stops the call.
     pub(crate) fn kill(&self, app: &App, snapshot: &Snapshot) -> Option<Arc<Kill>> {
-        // The provider decodes it too.
-        let plain = |path| percent_decode_str(path).decode_utf8_lossy();
-        let (sent, routed) = (plain(self.head.uri.path()), plain(&self.path));
+        // The provider decodes it too, and may not care about slashes.
+        let decoded = |path| percent_decode_str(path).decode_utf8_lossy();
+        let (sent, routed, plain) = (decoded(self.head.uri.path()), decoded(&self.path), plain_path(&self.path));
         let values = |descriptor: &Descriptor| carried(&self.head, descriptor);
         let keys = || key_ids(&self.head).into_iter().chain(self.key.clone()).collect();
-        let subject =
-            Subject { agent: &self.agent, runs: &self.runs, keys: &keys, carried: &values, paths: &[&sent, &routed] };
+        let paths: &[&str] = &[&sent, &routed, &plain];
+        let subject = Subject { agent: &self.agent, runs: &self.runs, keys: &keys, carried: &values, paths };
         snapshot.kills.find(&subject, app.clock.now()).cloned()
     }
 

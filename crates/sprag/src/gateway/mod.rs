@@ -124,7 +124,7 @@ async fn send(
     let read_at = Instant::now();
     let plain = decoded(route, head, &sent, settings.proxy.max_body_bytes)?;
     let call = match route.dialect.is_llm() {
-        true => Some(Call::parse(route.dialect, route.path, &plain).map_err(invalid)?),
+        true => Some(Call::parse(route.dialect, &route.plain, &plain).map_err(invalid)?),
         false => None,
     };
     audience.listen(call.as_ref(), head);

@@ -5,7 +5,7 @@ use sprag_core::loops::Mode;
 use sprag_core::policy::{LimitKey, Policy, RateExceeded, RateMeasure, RateRule, Weighed};
 use sprag_store::state::{RateAsk, Rated, RatesTaken};
 
-use super::identify::key_ids;
+use super::identify::key_id_for;
 use super::limit_keys::{self, Carrier, bucket};
 use super::route::Route;
 use super::ticket::Ticket;
@@ -62,7 +62,7 @@ impl<'a> Limited<'a> {
         let event = self.ticket.event();
         // A hash of the credential stands for it, and costs something.
         let names_key = event.key.is_none() && self.rules().any(|rule| rule.limit_keys.contains(&LimitKey::Key));
-        let credential = if names_key { key_ids(self.head).into_iter().next() } else { None };
+        let credential = if names_key { key_id_for(self.head, self.route) } else { None };
         let key = event.key.as_deref().or(credential.as_deref());
         let (model, verifier) = (event.model.as_deref(), self.settings.jwt.as_deref());
         look(&Carrier::new(self.head, &event.agent, key, model, verifier, event.at))

@@ -1,5 +1,6 @@
 //! Where a request goes: which provider, under which path, in which dialect.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
@@ -19,6 +20,8 @@ pub(crate) struct Route<'a> {
     pub(crate) agent: Option<&'a str>,
     /// The path that the provider sees, before its base URL is put in front.
     pub(crate) path: &'a str,
+    /// The same path as a server reads it. What a request is, is decided by this one.
+    pub(crate) plain: Cow<'a, str>,
     /// The wire format.
     pub(crate) dialect: Dialect,
 }
@@ -27,6 +30,11 @@ impl Route<'_> {
     /// The family whose error shape the caller understands.
     pub(crate) fn family(&self) -> Family {
         self.dialect.family().unwrap_or(self.provider.family)
+    }
+
+    /// Whether a provider may charge for the request though nobody here understands it.
+    pub(crate) fn may_cost(&self, method: &Method) -> bool {
+        self.rule.is_none() && Dialect::may_cost(method.as_str(), &self.plain)
     }
 }
 
@@ -45,25 +53,43 @@ pub(crate) fn find<'a>(
         None => (None, path),
     };
     if let Some(rule) = ruled(settings, method, path) {
-        return Some(Route { provider: &rule.upstream, rule: Some(rule), agent, path, dialect: Dialect::Opaque });
+        let (provider, plain) = (&rule.upstream, plain_path(path));
+        return Some(Route { provider, rule: Some(rule), agent, path, plain, dialect: Dialect::Opaque });
     }
     let (provider, path) = match named_provider(settings, path) {
         Some(found) => found,
-        None => (settings.providers.get(default_provider(settings, method, path, headers)?)?, path),
+        None => (settings.providers.get(default_provider(settings, method, &plain_path(path), headers)?)?, path),
     };
-    Some(Route { provider, rule: None, agent, path, dialect: Dialect::of_request(method.as_str(), path) })
+    let plain = plain_path(path);
+    let dialect = Dialect::of_request(method.as_str(), &plain);
+    Some(Route { provider, rule: None, agent, path, plain, dialect })
 }
 
-/// What a route cannot take, and why.
+/// A path as servers read it: decoded, without doubled slashes and without one at its end.
+pub(crate) fn plain_path(path: &str) -> Cow<'_, str> {
+    let ends_in_slash = path.len() > 1 && path.ends_with('/');
+    if !ends_in_slash && !path.contains(['%', '\\']) && !path.contains("//") {
+        return Cow::Borrowed(path);
+    }
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    let mut plain = String::with_capacity(decoded.len());
+    for part in decoded.split(['/', '\\']).filter(|part| !part.is_empty()) {
+        plain.push('/');
+        plain.push_str(part);
+    }
+    if plain.is_empty() { Cow::Borrowed("/") } else { Cow::Owned(plain) }
+}
+
+/// What cannot be taken, and why.
 ///
 /// # Errors
 /// For a request that the upstream could understand otherwise than Sprag, or that would leave Sprag's sight.
 pub(crate) fn check(route: &Route<'_>, headers: &HeaderMap) -> Result<(), &'static str> {
+    if climbs(&route.plain) {
+        return Err("the path has a `.` or `..` in it, which leads elsewhere than it says; write the path without");
+    }
     if route.rule.is_none() {
         return Ok(());
-    }
-    if climbs(route.path) {
-        return Err("the path of a request to a route has no `.` or `..` in it");
     }
     let mut upgrades = headers.get_all(http::header::UPGRADE).iter();
     if upgrades.any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket")) {
@@ -72,10 +98,10 @@ pub(crate) fn check(route: &Route<'_>, headers: &HeaderMap) -> Result<(), &'stat
     Ok(())
 }
 
-/// Whether a path leads elsewhere than it says, once somebody resolves its dots.
-fn climbs(path: &str) -> bool {
-    let plain = percent_decode_str(path).decode_utf8_lossy();
-    plain.split(['/', '\\']).any(|part| part == "." || part == "..")
+/// Whether a plain path leads elsewhere than it says, once somebody resolves its dots.
+fn climbs(plain: &str) -> bool {
+    // Some servers drop what stands behind a semicolon first.
+    plain.split('/').filter_map(|part| part.split(';').next()).any(|part| part == "." || part == "..")
 }
 
 /// The first route that takes a path. The upstream decodes it too, so it is decoded to be compared.
@@ -182,6 +208,34 @@ mod tests {
         assert_eq!(found("/agents/bot/v1/messages", None), with_agent("anthropic", "/v1/messages"));
         assert_eq!(found("/agents/bot/mistral/v1/models", None), with_agent("mistral", "/v1/models"));
         assert_eq!(found("/agents/bot", None), None);
+    }
+
+    #[test]
+    fn a_path_is_what_servers_read() {
+        let settings = load(&Sources::default()).unwrap().settings;
+        for (path, provider, dialect) in [
+            ("/v1/chat/complet%69ons", "openai", Dialect::OpenaiChat),
+            ("/v1/chat/completions//", "openai", Dialect::OpenaiChat),
+            ("//v1//chat/completions", "openai", Dialect::OpenaiChat),
+            ("/v1%2Fchat%2Fcompletions", "openai", Dialect::OpenaiChat),
+            ("/v1/chat%5Ccompletions", "openai", Dialect::OpenaiChat),
+            ("/groq/v1/chat/completion%73/", "groq", Dialect::OpenaiChat),
+            ("/v1/%6Dessages", "anthropic", Dialect::Anthropic),
+            ("/v1beta/models/g%3AgenerateContent", "gemini", Dialect::Gemini),
+            ("/v1%62eta/models/g:generateContent", "gemini", Dialect::Gemini),
+            ("/v1/images/generations", "openai", Dialect::Opaque),
+        ] {
+            let route = find(&settings, &Method::POST, path, &HeaderMap::new()).unwrap();
+            assert_eq!((&*route.provider.name, route.dialect), (provider, dialect), "{path}");
+            assert!(path.ends_with(route.path), "sent on as written: {path}");
+            assert!(check(&route, &HeaderMap::new()).is_ok(), "{path}");
+        }
+        for path in ["/v1/chat/completions/.", "/v1/./x", "/openai/../v1/x", "/v1/a/%2e%2E/x", "/v1/a%2F..;x=1/b"] {
+            let route = find(&settings, &Method::POST, path, &HeaderMap::new()).unwrap();
+            assert!(check(&route, &HeaderMap::new()).is_err(), "{path}");
+        }
+        let route = find(&settings, &Method::POST, "/v1/..x/.y", &HeaderMap::new()).unwrap();
+        assert!(check(&route, &HeaderMap::new()).is_ok());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Money is set aside by the judge as its last check, and settled by the ticket. Limits in shadow are counted on
 //! accounts of their own, and change nothing.
 
+pub(super) mod unread;
+
 use std::sync::Arc;
 
 use sprag_core::event::{Ending, Event};
@@ -282,6 +284,19 @@ impl Spending {
 
 impl Plan<'_> {
     fn draws(&self, app: &App, ticket: &Ticket, now: Timestamp) -> Draws {
+        Payer { settings: self.settings, policy: self.policy, tree: self.tree }.draws(app, ticket, now)
+    }
+}
+
+/// Who pays for a call, whatever it is.
+struct Payer<'a> {
+    settings: &'a Settings,
+    policy: &'a Policy,
+    tree: &'a [RunPlace],
+}
+
+impl Payer<'_> {
+    fn draws(&self, app: &App, ticket: &Ticket, now: Timestamp) -> Draws {
         let key = ticket.key().map(|entry| (entry.key.id.as_str(), &entry.key.budget));
         let (budget, everything) = (&self.policy.budget, &self.settings.budget.budget);
         let is_set = |budget: &Budget| budget.is_set();
@@ -348,8 +363,9 @@ fn asked(call: &Call<'_>, body: &[u8], sample: &PromptSample, reserve: Reserve) 
     let is_strict = reserve == Reserve::WorstCase;
     Asked {
         prompt_bytes: sample.bytes(),
+        doubtful_bytes: sample.doubtful_bytes(),
         attachments: sample.inlined(),
-        is_open_ended: is_strict && (call.previous_id.is_some() || refers_elsewhere(body)),
+        is_open_ended: is_strict && (call.is_continued || refers_elsewhere(body)),
         max_output_tokens: call.max_output_tokens,
         choices: call.choices,
     }

@@ -1,6 +1,7 @@
 use std::time::Instant;
 
 use serde_json::json;
+use sprag_core::money::NanoUsd;
 use sprag_core::policy::KillSwitch;
 use sprag_core::time::Timestamp;
 use sprag_store::DataDir;
@@ -21,7 +22,7 @@ fn name(name: &str) -> AgentName {
     AgentName::parse(name).unwrap()
 }
 
-fn with_policy(policy: serde_json::Value) -> AgentStanding {
+fn with_policy(policy: Value) -> AgentStanding {
     AgentStanding { policy: Some(policy), ..AgentStanding::default() }
 }
 
@@ -51,18 +52,46 @@ fn what_is_set_stands_over_the_agents_configuration_and_that_over_the_defaults()
     set("odd", with_policy(json!({"run_limits": {"max_steps": 1, "from_the_future": true}})));
     // What is set is still there after a restart.
     drop(catalog);
-    let book = PolicyBook::new(&configured, &open().snapshot());
+    let book = PolicyBook::new(&configured, &open().snapshot(), None);
     assert_eq!(steps(&book, "bot"), (30, 60));
     assert_eq!(steps(&book, "new"), (10, 5));
-    assert_eq!(steps(&book, "odd"), (10, 120), "what is not understood is ignored as a whole");
+    assert_eq!(steps(&book, "odd"), (10, 120), "what is not understood is ignored");
     assert_eq!(steps(&book, "anybody"), (10, 120));
     assert!(Arc::ptr_eq(book.of(&name("off")), book.of(&name("anybody"))), "nothing is set for it");
 }
 
 #[test]
+fn what_no_longer_fits_takes_nothing_else_with_it() {
+    let (old, new) = (configured(""), configured("[detection.oscillation]\nresult_laps = 4"));
+    let (bot, dir) = (name("bot"), tempfile::tempdir().unwrap());
+    let data = Arc::new(DataDir::open(dir.path()).unwrap());
+    let catalog = Catalog::open(data, Bounds::default(), Timestamp(0), |_| {}).unwrap();
+    let set = json!({"budget": {"daily_limit": 5}, "detection": {"oscillation": {"longest_period": 10}}});
+    catalog.set_agent(&bot, |_| with_policy(set.clone())).unwrap();
+    let limit = |book: &PolicyBook| book.of(&bot).policy.budget.daily_limit;
+    let period = |book: &PolicyBook| book.of(&bot).policy.rules.oscillation.longest_period;
+    let book = PolicyBook::new(&old, &catalog.snapshot(), None);
+    assert_eq!((limit(&book), period(&book)), (Some(NanoUsd(5_000_000_000)), 10));
+    // With a new configuration its policy stays as it was, also when something else is changed.
+    let reloaded = PolicyBook::new(&new, &catalog.snapshot(), Some(&book));
+    assert_eq!(reloaded.of(&bot).policy, book.of(&bot).policy);
+    assert_eq!(reloaded.of(&name("other")).policy, new.defaults);
+    let switch = KillSwitchChange { enabled: Some(true), ..KillSwitchChange::default() };
+    let switched = AgentStanding { kill_switch: switch, ..with_policy(set) };
+    let switched = reloaded.with(&bot, &new, Some(&switched));
+    assert_eq!((limit(&switched), period(&switched)), (Some(NanoUsd(5_000_000_000)), 10));
+    assert!(switched.of(&bot).policy.kill_switch.enabled);
+    // At the start there is none to keep: what can be used holds.
+    let started = PolicyBook::new(&new, &catalog.snapshot(), None);
+    assert_eq!((limit(&started), period(&started)), (Some(NanoUsd(5_000_000_000)), 8));
+    let back = reloaded.with(&bot, &new, Some(&AgentStanding::default()));
+    assert!(Arc::ptr_eq(back.of(&bot), back.of(&name("other"))), "taken back is taken back");
+}
+
+#[test]
 fn one_change_leaves_the_others_as_they_were() {
     let configured = configured(CONFIG);
-    let book = PolicyBook::new(&configured, &Snapshot::default());
+    let book = PolicyBook::new(&configured, &Snapshot::default(), None);
     let standing = AgentStanding {
         kill_switch: KillSwitchChange { enabled: Some(true), ..KillSwitchChange::default() },
         ..with_policy(json!({"run_limits": {"max_steps": 7}}))
@@ -80,12 +109,12 @@ fn one_change_leaves_the_others_as_they_were() {
 #[test]
 fn one_change_among_ten_thousand_agents_is_quick() {
     let configured = configured("");
-    let mut book = PolicyBook::new(&configured, &Snapshot::default());
+    let mut book = PolicyBook::new(&configured, &Snapshot::default(), None);
     let set = json!({"budget": {"daily_limit": 5}, "run_limits": {"max_steps": 50}, "models": {"allow": ["gpt-4o*"]}});
     let standing = with_policy(set);
     let begin = Instant::now();
     for index in 0..10_000 {
-        book.put(&name(&format!("agent-{index}")), &configured, Some(&standing));
+        book.put(&name(&format!("agent-{index}")), &configured, Some(&standing), None);
     }
     println!("10,000 agents put together: {:?}", begin.elapsed());
     let begin = Instant::now();

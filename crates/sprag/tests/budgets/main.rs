@@ -17,6 +17,7 @@ mod schedules;
 mod sprag;
 mod stages;
 mod storm;
+mod unread;
 mod windows;
 #[path = "../gateway/wire.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use sprag::config::{Auth, Secret};
+use sprag::jwt::{JwtKey, JwtSettings, Verifier};
 use sprag_core::wire::Dialect;
 use sprag_testkit::{Recorded, client};
 
@@ -137,4 +138,26 @@ async fn a_provider_without_a_key_is_told_of_before_anything_is_sent() {
     assert_eq!((seen.header("x-company-key"), credentials(&seen).len()), ("held-by-sprag", 0));
     assert_eq!(place.ask_in(Dialect::Gemini, false, &key).await.status, 200);
     assert_eq!(place.provider.requests().pop().unwrap().header("x-goog-api-key"), "from-the-headers");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_for_sprag_goes_no_further_with_a_virtual_key() {
+    let place = Place::start_with(|settings| {
+        let jwt = JwtSettings {
+            key: JwtKey::Secret(Secret::new("a secret of the tests, long enough")),
+            issuer: None,
+            audience: None,
+            header: HeaderName::from_static("x-user-token"),
+            leeway: std::time::Duration::ZERO,
+        };
+        settings.jwt = Some(Arc::new(Verifier::new(jwt).unwrap()));
+    })
+    .await;
+    let issued = place.issue("bot", None).await;
+    let (name, value) = bearer(&issued);
+    let token = ("x-user-token", "Bearer e30.e30.e30");
+    assert_eq!(place.ask(&[(name, &value), token]).await.status, 200);
+    assert!(!place.provider.requests().pop().unwrap().headers.contains_key("x-user-token"));
+    assert_eq!(place.ask(&[token]).await.status, 200);
+    assert_eq!(place.provider.requests().pop().unwrap().header("x-user-token"), token.1, "their own business");
 }

@@ -6,7 +6,7 @@ use sprag_testkit::client;
 
 use crate::configured::{Configured, JWT_SECRET, stopped, token};
 use crate::passed;
-use crate::wire::request;
+use crate::wire::{path, request};
 
 /// One call for each value of these keys.
 async fn one_for_each(keys: &str) -> Configured {
@@ -22,7 +22,12 @@ async fn each_value_has_a_counter_and_those_without_share_one() {
     let other_claim = token(&json!({"sub": "anna"}), JWT_SECRET);
     for (keys, one, other, without) in [
         ("[\"agent\"]", ("x-agent-id", "a"), ("x-agent-id", "b"), vec![("x-agent-id", "default"), ("x-other", "1")]),
-        ("[\"key\"]", ("authorization", "Bearer one"), ("x-api-key", "two"), vec![("x-other", "1"), ("x-other", "2")]),
+        (
+            "[\"key\"]",
+            ("authorization", "Bearer one"),
+            ("authorization", "Bearer two"),
+            vec![("x-other", "1"), ("x-other", "2")],
+        ),
         ("[\"header:X-Tool\"]", ("x-tool", "a"), ("x-tool", "b"), vec![("x-other", "1"), ("x-other", "2")]),
         (
             "[\"jwt:org\"]",
@@ -51,6 +56,30 @@ async fn a_virtual_key_counts_by_itself_wherever_it_stands() {
     assert_eq!(passed(&place, 2, &[("authorization", &first)]).await, 1);
     assert_eq!(passed(&place, 1, &[("x-api-key", bare)]).await, 0);
     assert_eq!(passed(&place, 2, &[("authorization", &second)]).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_counts_where_the_provider_looks() {
+    let place = one_for_each("[\"key\"]").await;
+    let ask = async |dialect: Dialect, query: &str, headers: &[(&str, &str)]| {
+        let url = place.sprag.url(&format!("{}{query}", path(dialect, false)));
+        let call = client::post_json(url, &request(dialect, false, "hi"));
+        let call = headers.iter().fold(call, |call, (name, value)| call.header(name, value));
+        stopped(&call.fetch().await.unwrap()).is_empty()
+    };
+    let (openai, anthropic, gemini) = (Dialect::OpenaiChat, Dialect::Anthropic, Dialect::Gemini);
+    assert!(ask(anthropic, "", &[("x-api-key", "real")]).await);
+    assert!(ask(anthropic, "", &[("authorization", "Bearer of a subscription")]).await);
+    assert!(ask(gemini, "?key=theirs", &[]).await);
+    assert!(!ask(gemini, "?k%65y=their%73", &[]).await, "another spelling is not another key");
+    assert!(ask(openai, "", &[("authorization", "Bearer one"), ("x-api-key", "a")]).await);
+    assert!(!ask(openai, "", &[("authorization", "Bearer one"), ("x-api-key", "b")]).await);
+    assert!(!ask(openai, "", &[("x-api-key", "real"), ("authorization", "Bearer one")]).await);
+    // Beside another one, or where nobody looks, it makes nobody somebody new.
+    assert!(ask(anthropic, "", &[("x-api-key", "real"), ("authorization", "Bearer random-1")]).await);
+    assert!(!ask(anthropic, "", &[("x-api-key", "real"), ("authorization", "Bearer random-2")]).await);
+    assert!(!ask(openai, "", &[("x-api-key", "random-3")]).await);
+    assert!(!ask(openai, "?key=random-4", &[("api-key", "random-5")]).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

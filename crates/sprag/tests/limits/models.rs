@@ -47,3 +47,64 @@ async fn patterns_and_spellings_are_known() {
         assert_eq!(stopped(&answer).is_empty(), is_allowed, "{model}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_spelling_of_a_path_gets_around_the_list() {
+    let place = Configured::start("[defaults.models]\nallow = [\"gpt-4o\"]").await;
+    let ask = async |path: &str, body: &serde_json::Value| {
+        let answer = client::post_json(place.sprag.url(path), body).fetch().await.unwrap();
+        (answer.status.as_u16(), stopped(&answer).to_owned())
+    };
+    let (dear, allowed) = (chat("o3"), chat("gpt-4o"));
+    for path in [
+        "/v1/chat/complet%69ons",
+        "/v1/chat/completions//",
+        "//v1/chat//completions",
+        "/v1%2Fchat/completions",
+        "/openai/v1/Chat/Completions",
+    ] {
+        assert_eq!(ask(path, &dear).await, (403, "model_not_allowed".to_owned()), "{path}");
+    }
+    for path in ["/v1/chat/completions/.", "/v1/x/../chat/completions", "/openai/v1/%2e/chat/completions"] {
+        let (status, _) = ask(path, &dear).await;
+        assert_eq!(status, 400, "{path}");
+    }
+    assert_eq!(place.provider.log().view().total, 0);
+    assert_eq!(ask("/v1/chat/complet%69ons", &allowed).await.1, "");
+    assert_eq!(place.provider.requests()[0].path, "/v1/chat/complet%69ons", "sent on as written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_model_that_may_answer_is_on_the_list() {
+    let place = Configured::start("[defaults.models]\nallow = [\"gpt-4o\", \"dall-e-2\"]").await;
+    let ask = async |path: &str, body: serde_json::Value| {
+        let call = client::post(place.sprag.url(path), body.to_string());
+        stopped(&call.header("content-type", "application/json").fetch().await.unwrap()).to_owned()
+    };
+    let (refused, passed) = ("model_not_allowed", "");
+    let deployment = "/azure/openai/deployments/o3/chat/completions?api-version=1";
+    assert_eq!(ask(deployment, chat("gpt-4o")).await, refused, "the path says which one answers");
+    let with = |models: serde_json::Value| {
+        let mut body = chat("gpt-4o");
+        body["models"] = models;
+        body
+    };
+    assert_eq!(ask("/v1/chat/completions", with(json!(["gpt-4o", "o3"]))).await, refused);
+    assert_eq!(ask("/v1/chat/completions", with(json!(["openai/gpt-4o"]))).await, passed);
+    // Of what is not understood, the model at least.
+    let images = "/v1/images/generations";
+    assert_eq!(ask(images, json!({"model": "dall-e-3", "prompt": "a cat"})).await, refused);
+    assert_eq!(ask(images, json!({"model": "dall-e-2", "prompt": "a cat"})).await, passed);
+    assert_eq!(ask(images, json!({"prompt": "a cat"})).await, passed);
+    assert_eq!(ask("/v1beta/models/imagen-4:predict", json!({})).await, refused);
+    assert_eq!(ask("/v1/messages/count_tokens", json!({"model": "claude-opus-4", "messages": []})).await, passed);
+    let form = "--b\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nwhisper-1\r\n--b--";
+    let upload =
+        client::post(place.sprag.url("/v1/files"), form).header("content-type", "multipart/form-data; boundary=b");
+    assert_eq!(stopped(&upload.fetch().await.unwrap()), passed);
+    assert_eq!(&place.provider.requests().pop().unwrap().body[..], form.as_bytes());
+}
+
+fn chat(model: &str) -> serde_json::Value {
+    json!({"model": model, "messages": [{"role": "user", "content": "hi"}]})
+}

@@ -26,6 +26,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub struct Asked {
     /// Bytes of its prompt as it stands in the body, without what is inlined as base64.
     pub prompt_bytes: u64,
+    /// Bytes inlined as base64 that are not known to be a picture. They may be text that only looks so.
+    pub doubtful_bytes: u64,
     /// Pictures in it, inlined or by address. Other files have no bound: with them the call is open-ended.
     pub attachments: u32,
     /// The provider adds to the prompt what the body does not show: an earlier answer, files, the web.
@@ -113,7 +115,8 @@ fn most_input(asked: &Asked, price: &Price) -> u64 {
         return longest.unwrap_or(CONTEXT_TOKENS);
     }
     let pictures = u64::from(asked.attachments) * PICTURE_TOKENS;
-    let tokens = asked.prompt_bytes.saturating_add(pictures).saturating_add(ADDED_TOKENS);
+    let bytes = asked.prompt_bytes.saturating_add(asked.doubtful_bytes);
+    let tokens = bytes.saturating_add(pictures).saturating_add(ADDED_TOKENS);
     longest.map_or(tokens, |longest| tokens.min(longest))
 }
 

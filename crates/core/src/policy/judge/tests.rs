@@ -24,6 +24,7 @@ fn fine() -> Facts<'static> {
         policy: &USUAL,
         is_llm: true,
         model: Some("m"),
+        other_models: &[],
         is_priced: true,
         blocks_unpriced: true,
         agent_in_flight: 3,
@@ -192,4 +193,20 @@ fn runs_that_nobody_named_have_no_limits_unless_told() {
     assert!(judge(&Facts { runs: &runs, policy: &everywhere, ..fine() }, Decision::default).is_err());
     let runs = [progress("r", 999, 999_999_999)];
     assert!(judge(&Facts { runs: &runs, policy: &limited(RunLimits::NONE), ..fine() }, Decision::default).is_ok());
+}
+
+#[test]
+fn every_model_that_may_answer_must_be_allowed() {
+    let mut policy = Policy::default();
+    policy.models.mode = Mode::Enforce;
+    policy.models.allow = ["m*".to_owned()].into();
+    let with = |is_llm, model, other_models: &[Cow<'_, str>]| {
+        judge(&Facts { policy: &policy, is_llm, model, other_models, ..fine() }, Decision::default)
+            .map_err(|stop| stop.refusal.fields["model"].clone())
+    };
+    assert!(with(true, Some("m"), &["m2".into()]).is_ok());
+    assert_eq!(with(true, Some("m"), &["m2".into(), "dear".into()]).unwrap_err(), "dear");
+    assert_eq!(with(false, Some("dear"), &[]).unwrap_err(), "dear", "also where nothing else is understood");
+    assert_eq!(with(false, Some("m"), &["dear".into()]).unwrap_err(), "dear");
+    assert!(with(false, None, &[]).is_ok());
 }

@@ -101,6 +101,13 @@ proptest! {
     }
 
     #[test]
+    fn the_dearer_of_two_is_below_neither(one in tiered(), other in tiered(), parts in parts()) {
+        let (usage, dearer) = (usage_of(parts), one.or_dearer(&other));
+        prop_assert!(cost(&dearer, &usage) >= cost(&one, &usage).max(cost(&other, &usage)));
+        prop_assert!(other.or_dearer(&one).rates == dearer.rates);
+    }
+
+    #[test]
     fn no_usage_breaks_it(price in tiered(), counts in prop::array::uniform8(any::<u64>())) {
         let [input, cache_read, cache_write, cache_write_1h, output, reasoning, audio_input, audio_output] = counts;
         let usage = Usage {

@@ -130,3 +130,56 @@ fn limits_of_the_answer_are_read_where_the_dialect_has_them() {
         assert_eq!((call.max_output_tokens, call.choices), (limit, choices), "{dialect:?} {body}");
     }
 }
+
+#[test]
+fn a_model_in_the_path_wins_over_the_body() {
+    let path = "/openai/deployments/prod-4o/chat/completions";
+    let call = Call::parse(Dialect::OpenaiChat, path, br#"{"model":"cheap","messages":[]}"#).unwrap();
+    assert_eq!((call.model.as_deref(), call.model_in_body.as_deref()), (Some("prod-4o"), Some("cheap")));
+    for path in ["/v1beta/models/dear:generateContent", "/v1/tunedModels/dear:generateContent"] {
+        let call = Call::parse(Dialect::Gemini, path, br#"{"model":"cheap","contents":[]}"#).unwrap();
+        assert_eq!(call.model.as_deref(), Some("dear"), "{path}");
+    }
+    // These name none.
+    for path in ["/models/chat/completions", "/models/org/name/v1/chat/completions"] {
+        let call = Call::parse(Dialect::OpenaiChat, path, br#"{"model":"m"}"#).unwrap();
+        assert_eq!((call.model.as_deref(), call.model_in_body), (Some("m"), None), "{path}");
+    }
+}
+
+#[test]
+fn models_to_ask_instead_are_read_up_to_a_bound() {
+    let models = |body: &str| {
+        let call = parse(Dialect::OpenaiChat, body);
+        let others = call.fallback_models.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" ");
+        (call.model.unwrap_or_default().into_owned(), others)
+    };
+    let is = |model: &str, others: &str| (model.to_owned(), others.to_owned());
+    assert_eq!(models(r#"{"model":"a","models":["b","c"]}"#), is("a", "b c"));
+    assert_eq!(models(r#"{"models":["a","b", 5]}"#), is("a", "b"));
+    assert_eq!(models(r#"{"model":"a","models":null}"#), is("a", ""));
+    assert_eq!(models(r#"{"model":"a","models":{"b":1}}"#), is("a", ""));
+    let listed = |number: usize| format!(r#"{{"model":"a","models":[{}"b"]}}"#, r#""b","#.repeat(number - 1));
+    let parse =
+        |body: &str| Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).map(|call| call.fallback_models.len());
+    assert_eq!(parse(&listed(FALLBACK_MODELS)).unwrap(), FALLBACK_MODELS);
+    assert!(matches!(parse(&listed(FALLBACK_MODELS + 1)), Err(BadBody::TooManyModels)));
+    assert!(parse(r#"{"models":["a"],"models":["b"]}"#).is_err());
+}
+
+#[test]
+fn what_a_provider_adds_of_its_own_is_noticed() {
+    for body in [
+        r#"{"previous_response_id":"resp_1"}"#,
+        r#"{"conversation":"conv_1"}"#,
+        r#"{"conversation":{"id":"conv_1"}}"#,
+        r#"{"prompt":{"id":"pmpt_1"}}"#,
+        r#"{"thread":{"previous_message_id":"msg_1"}}"#,
+    ] {
+        assert!(parse(Dialect::OpenaiResponses, body).is_continued, "{body}");
+    }
+    for body in [r#"{"input":"x"}"#, r#"{"previous_response_id":null,"conversation":null,"prompt":null}"#] {
+        assert!(!parse(Dialect::OpenaiResponses, body).is_continued, "{body}");
+    }
+    assert!(!parse(Dialect::OpenaiCompletions, r#"{"prompt":"x"}"#).is_continued);
+}

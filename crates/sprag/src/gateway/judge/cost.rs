@@ -120,7 +120,7 @@ async fn one(app: &Arc<App>, number: usize) -> f64 {
     let head = Arc::new(request.body(()).unwrap().into_parts().0);
     let body = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}).to_string();
     let route = route::find(&settings, &Method::POST, head.uri.path(), &head.headers).unwrap();
-    let call = Call::parse(route.dialect, route.path, body.as_bytes()).unwrap();
+    let call = Call::parse(route.dialect, &route.plain, body.as_bytes()).unwrap();
     let mut ticket = Ticket::new(app.clone(), &route, &head, Instant::now());
     let opening = open::open(app, &settings, &route, &head, Some(&call), &mut ticket).await.unwrap();
     ticket.keep_sample(body.as_bytes());

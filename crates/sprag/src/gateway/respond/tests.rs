@@ -15,7 +15,7 @@ fn audience(compat: &[Compat]) -> Audience {
     let (head, ()) = Request::post("/v1/chat/completions").body(()).unwrap().into_parts();
     let route = route::find(&settings, &head.method, head.uri.path(), &head.headers).unwrap();
     let mut audience = Audience::new(settings.clone(), &route, &head);
-    let call = sprag_core::wire::Call::parse(route.dialect, route.path, b"{}").unwrap();
+    let call = sprag_core::wire::Call::parse(route.dialect, &route.plain, b"{}").unwrap();
     audience.listen(Some(&call), &head);
     audience
 }

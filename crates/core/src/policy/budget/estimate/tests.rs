@@ -36,6 +36,7 @@ fn the_worst_case_is_bounded_by_bytes_and_by_the_model() {
         ("the longest prompt", asked(1_000_000), (200_000, 8_000)),
         ("an earlier answer", Asked { is_open_ended: true, ..asked(10) }, (200_000, 8_000)),
         ("pictures", Asked { attachments: 2, ..asked(1_000) }, (1_000 + 2_048 + 131_072, 8_000)),
+        ("what may be text", Asked { doubtful_bytes: 50_000, ..asked(1_000) }, (51_000 + 2_048, 8_000)),
         ("a short answer", Asked { max_output_tokens: Some(100), ..asked(0) }, (2_048, 100)),
         ("no answer is longer than asked", Asked { max_output_tokens: Some(9_000), ..asked(0) }, (2_048, 9_000)),
         ("three answers", Asked { max_output_tokens: Some(100), choices: 3, ..asked(0) }, (2_048, 300)),
@@ -170,7 +171,7 @@ proptest! {
         shares in prop::array::uniform5(percent()),
         (fill, audio, reasoning, audio_output) in (percent(), percent(), percent(), percent()),
     ) {
-        let asked = Asked { prompt_bytes, attachments, is_open_ended, max_output_tokens, choices };
+        let asked = Asked { prompt_bytes, attachments, doubtful_bytes: 0, is_open_ended, max_output_tokens, choices };
         let most_output = max_output_tokens.or(price.max_output_tokens).unwrap_or(ANSWER_TOKENS) * u64::from(choices);
         let prompt = most_input(&asked, &price) * fill / 100;
         let all = shares[..4].iter().sum::<u64>().max(1);
