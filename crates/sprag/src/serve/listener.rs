@@ -20,6 +20,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::write_timeout::WriteTimeout;
+
 /// Bounds of one listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -37,6 +39,8 @@ pub struct Limits {
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The smallest read buffer that hyper takes.
 const MIN_HEADER_BYTES: usize = 8 << 10;
+/// How long a client may take nothing of what is written to it.
+const STALLED: Duration = Duration::from_secs(600);
 const HTTP2_STREAMS: u32 = 256;
 const HTTP2_PING: Duration = Duration::from_secs(30);
 
@@ -118,6 +122,7 @@ where
         let answer = handle(peer, request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
+    let stream = WriteTimeout::new(stream, STALLED);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     // The time for headers begins only when the version of HTTP is known, so silence before that is bounded here.
     let silence = async {

@@ -1,5 +1,6 @@
 //! Listening, and stopping in good order.
 
 mod listener;
+mod write_timeout;
 
 pub use listener::{Limits, listen};
