@@ -13,7 +13,7 @@ use std::time::Instant;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{
-    AccountId, Draw, Holder, Ledger, Level, Reservation, Span, Stage, StageAction, Window, estimate,
+    AccountId, Draw, Holder, Ledger, Level, Reservation, Seed, Span, Stage, StageAction, Window, estimate,
 };
 use sprag_core::policy::{Asked, Habits, Reserve};
 use sprag_core::price::Prices;
@@ -78,7 +78,7 @@ impl World {
             limit: NanoUsd(i64::MAX),
             level: Level::Agent,
             span: Span { start: Timestamp(0), end: Timestamp(i64::MAX) },
-            seed: NanoUsd::ZERO,
+            seed: Some(Seed::default()),
             stages: self.stages.clone(),
         };
         [

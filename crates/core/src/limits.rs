@@ -232,3 +232,5 @@ pub const JWKS_KEYS: usize = 64;
 pub const RUN_BYTES: usize = 2048;
 /// Models that one request may name: the one asked for and those to ask instead.
 pub const FALLBACK_MODELS: usize = 16;
+/// Places in which the ledger notes that accounts have changed; accounts that share one are read again for each other.
+pub const LEDGER_EPOCHS: usize = 4096;

@@ -16,7 +16,7 @@ use sprag_core::wire::Mark;
 use sprag_store::catalog::Bounds;
 use sprag_store::history::{History, HistorySettings};
 use sprag_store::state::{Ancestor, Recent, RunTotals, State};
-use sprag_store::{Catalog, DataDir, RunKey};
+use sprag_store::{Catalog, DataDir, RunKey, StoreError};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -169,19 +169,23 @@ impl App {
 
     /// What is on record about a run that is not in memory, and about the runs above it; `parent` is what the call
     /// itself says.
-    pub(crate) async fn recall(self: &Arc<Self>, key: &RunKey, parent: Option<&RunId>) -> Recalled {
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) async fn recall(self: &Arc<Self>, key: &RunKey, parent: Option<&RunId>) -> Result<Recalled, StoreError> {
         let (app, key, parent) = (self.clone(), key.clone(), parent.cloned());
-        tokio::task::spawn_blocking(move || app.recall_now(key, parent)).await.unwrap_or_default()
+        let recalled = tokio::task::spawn_blocking(move || app.recall_now(&key, parent)).await;
+        recalled.unwrap_or(Err(StoreError::WriterGone))
     }
 
-    fn recall_now(&self, key: RunKey, parent: Option<RunId>) -> Recalled {
-        let above = |key: &RunKey| self.history.run(key).ok().flatten().and_then(|run| run.parent);
-        let parent = parent.or_else(|| above(&key));
-        let mut recalled = Recalled {
-            totals: self.history.run_totals(&key).ok().flatten(),
-            parent: parent.clone(),
-            lineage: Vec::new(),
+    fn recall_now(&self, key: &RunKey, parent: Option<RunId>) -> Result<Recalled, StoreError> {
+        let above = |key: &RunKey| Ok(self.history.run(key)?.and_then(|run| run.parent));
+        let parent = match parent {
+            Some(parent) => Some(parent),
+            None => above(key)?,
         };
+        let totals = self.history.run_totals(key)?;
+        let mut recalled = Recalled { totals, parent: parent.clone(), lineage: Vec::new() };
         let mut next = parent;
         while let Some(id) = next {
             let key = RunKey { agent: key.agent.clone(), id };
@@ -189,11 +193,11 @@ impl App {
             if is_known || recalled.lineage.len() == RUN_TREE_DEPTH {
                 break;
             }
-            next = above(&key);
-            let totals = self.history.run_totals(&key).ok().flatten();
+            next = above(&key)?;
+            let totals = self.history.run_totals(&key)?;
             recalled.lineage.push(Ancestor { id: key.id, totals });
         }
-        recalled
+        Ok(recalled)
     }
 
     /// Forgets runs that have been idle for long. They stay on record.

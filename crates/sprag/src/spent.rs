@@ -2,26 +2,36 @@
 
 use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind};
+use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Crossed, Holder, Window};
+use sprag_core::policy::{ALWAYS, AccountId, Crossed, Holder, Span};
 use sprag_core::time::Timestamp;
-use sprag_store::StoreError;
 use sprag_store::history::Spender;
+use sprag_store::{RunKey, StoreError};
 
 use crate::app::App;
 
 impl App {
-    /// What the holder of an account has spent since a moment, with what was adjusted by hand; nothing for runs. May
-    /// take a while: what is recorded is read from disk. None when that fails.
-    pub(crate) fn spent(&self, id: &AccountId, since: Timestamp) -> Option<NanoUsd> {
-        if id.window == Window::Run {
-            return None;
-        }
-        let recorded = self.recorded(&id.holder, since);
-        let recorded =
-            recorded.inspect_err(|error| tracing::error!(%error, account = %id, "what was spent is unknown"));
-        let adjusted = self.catalog.snapshot().adjustment(&AccountId { is_shadow: false, ..id.clone() }, since);
-        Some((recorded.ok()? + adjusted).max(NanoUsd::ZERO))
+    /// What the holder of an account has spent in a time that is not over, with what was adjusted by hand; nothing for
+    /// runs. May take a while: what is recorded is read from disk.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn spent(&self, id: &AccountId, span: Span) -> Result<NanoUsd, StoreError> {
+        let recorded = self.recorded(&id.holder, span.start)?;
+        Ok((recorded + self.adjusted(id, span)).max(NanoUsd::ZERO))
+    }
+
+    /// What a run with all its parts has spent since it was last resumed, with what was adjusted by hand; `tree_cost` is
+    /// what it has cost in all.
+    pub(crate) fn spent_by_run(&self, id: &AccountId, run: &RunKey, tree_cost: NanoUsd) -> NanoUsd {
+        let before = self.catalog.snapshot().mark(run).map_or(NanoUsd::ZERO, |mark| mark.cost);
+        (tree_cost - before + self.adjusted(id, ALWAYS)).max(NanoUsd::ZERO)
+    }
+
+    /// What was adjusted by hand. An account in shadow has the same as the one in force.
+    pub(crate) fn adjusted(&self, id: &AccountId, span: Span) -> NanoUsd {
+        self.catalog.snapshot().adjustment(&AccountId { is_shadow: false, ..id.clone() }, span)
     }
 
     /// What a holder has spent since a moment, as it is on record; nothing for runs.
@@ -38,7 +48,7 @@ impl App {
     }
 
     /// Puts on record that a part of a budget is used up.
-    pub(crate) fn record_reached(&self, crossed: &Crossed, call: &Event) {
+    pub(crate) fn record_reached(&self, crossed: &Crossed, agent: &AgentName) {
         let Crossed { draw, at, settled } = crossed;
         let now = self.clock.now();
         let act = Act {
@@ -57,7 +67,7 @@ impl App {
             })),
         };
         // Not of the run: acts of a run change where it stands.
-        let event = Event::of_act(self.ids.request(now), now, EventKind::Budget, call.agent.clone(), None, act);
+        let event = Event::of_act(self.ids.request(now), now, EventKind::Budget, agent.clone(), None, act);
         self.record(&event);
     }
 }

@@ -3,7 +3,7 @@
 //! The tokenizers are large and slow to load, so they are loaded on first use, and nothing here runs on the request
 //! path. What is counted is an estimate and is marked as one.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::Value;
 use sprag_core::limits::COUNTS_AT_ONCE;
@@ -123,9 +123,60 @@ fn inlined_bytes(text: &[u8]) -> usize {
 #[derive(Debug, Default)]
 pub struct Tokens {
     counting: AtomicUsize,
+    /// The tokenizer of older models, and that of the others, is loaded or on its way.
+    loading: [AtomicBool; 2],
+}
+
+/// What was counted of an answer that grows, so that each part of it is counted once.
+#[derive(Debug, Default)]
+pub struct Tally {
+    prompt: Option<u64>,
+    text: Counted,
+    /// Of each call of a tool, its name and its arguments.
+    calls: Vec<[Counted; 2]>,
+}
+
+/// The part of a text that is counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    bytes: usize,
+    tokens: u64,
 }
 
 impl Tokens {
+    /// Loads the tokenizer of a model in the background, for those that cannot wait for it later.
+    pub fn prepare(&self, model: &str) {
+        let is_older = is_older(model);
+        if self.loading[usize::from(is_older)].swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let model = model.to_owned();
+        let load = move || drop(tokenizer(&model).encode_ordinary("a"));
+        // A thread of its own: the program may end before it does.
+        if let Err(error) = std::thread::Builder::new().name("tokenizer".to_owned()).spawn(load) {
+            tracing::warn!(%error, "the tokenizer is loaded when it is needed");
+        }
+    }
+
+    /// The usage of an answer so far. Counts only what has come since the last time.
+    #[must_use]
+    pub fn so_far(&self, model: &str, sample: &PromptSample, reply: &Reply, tally: &mut Tally) -> Usage {
+        let tokenizer = tokenizer(model);
+        let tokens = &|text: &str| count(tokenizer, text);
+        let mut usage = reply.usage.unwrap_or_default();
+        usage.estimated = true;
+        if reply.usage.is_none() {
+            usage.input = *tally.prompt.get_or_insert_with(|| prompt_tokens(sample, tokens));
+        }
+        let mut output = scaled(tally.text.grown(&reply.text, tokens), reply.text.len() as u64, reply.text_bytes);
+        tally.calls.resize(reply.tool_calls.len().max(tally.calls.len()), Default::default());
+        for (call, [name, arguments]) in reply.tool_calls.iter().zip(&mut tally.calls) {
+            output += name.grown(&call.name, tokens) + arguments.grown(&call.arguments, tokens);
+        }
+        add_output(&mut usage, output, reply);
+        usage
+    }
+
     /// The usage of an answer, with what the provider left out counted: the input when it reported nothing, the output
     /// when the answer broke off before its final figures.
     #[must_use]
@@ -153,18 +204,37 @@ fn completed(sample: &PromptSample, reply: &Reply, tokens: &dyn Fn(&str) -> u64)
     for call in &reply.tool_calls {
         output += tokens(&call.name) + tokens(&call.arguments);
     }
+    add_output(&mut usage, output, reply);
+    usage
+}
+
+fn add_output(usage: &mut Usage, output: u64, reply: &Reply) {
     let reasoning = reply.reasoning_bytes / BYTES_PER_TOKEN;
     usage.reasoning = usage.reasoning.max(reasoning);
     usage.output = usage.output.max(output + reasoning);
-    usage
+}
+
+impl Counted {
+    /// Tokens of a text that was a part of this one at the last time.
+    fn grown(&mut self, text: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
+        let new = text.get(self.bytes..).unwrap_or_default();
+        // The last word may go on; without words, the last bytes.
+        let tail = new.rfind(' ').unwrap_or_else(|| new.floor_char_boundary(new.len().saturating_sub(PIECE_BYTES)));
+        self.tokens += tokens(&new[..tail]);
+        self.bytes += tail;
+        self.tokens + tokens(&new[tail..])
+    }
 }
 
 /// The tokenizer of a model; the newest one stands in for models of other makers.
 fn tokenizer(model: &str) -> &'static CoreBPE {
-    let is_older = (model.contains("gpt-4") && !model.contains("gpt-4o") && !model.contains("gpt-4.1"))
+    if is_older(model) { tiktoken_rs::cl100k_base_singleton() } else { tiktoken_rs::o200k_base_singleton() }
+}
+
+fn is_older(model: &str) -> bool {
+    (model.contains("gpt-4") && !model.contains("gpt-4o") && !model.contains("gpt-4.1"))
         || model.contains("gpt-3.5")
-        || model.contains("text-embedding");
-    if is_older { tiktoken_rs::cl100k_base_singleton() } else { tiktoken_rs::o200k_base_singleton() }
+        || model.contains("text-embedding")
 }
 
 fn count(tokenizer: &CoreBPE, mut text: &str) -> u64 {
@@ -225,6 +295,26 @@ mod tests {
         let reply = Reply { text: "hello world hello".into(), text_bytes: 17, ..Reply::default() };
         let usage = Tokens::default().complete("gpt-4o", &PromptSample::of(body), &reply);
         assert_eq!((usage.input, usage.output, usage.estimated), (2, 3, true));
+    }
+
+    #[test]
+    fn an_answer_that_grows_is_counted_part_by_part() {
+        let text = "Sprag counts what is new: fünf Wörter, then 1234567 and 不用空格的文字。 ".repeat(60);
+        let body = br#"{"model":"gpt-4o","messages":[{"role":"user","content":"hello world"}]}"#;
+        let (tokens, sample, mut tally) = (Tokens::default(), PromptSample::of(body), Tally::default());
+        let mut shown = Reply::default();
+        for (at, letter) in text.char_indices() {
+            shown.text.push(letter);
+            shown.text_bytes += letter.len_utf8() as u64;
+            if at % 97 == 0 {
+                let so_far = tokens.so_far("gpt-4o", &sample, &shown, &mut tally);
+                assert_eq!(so_far.input, 2);
+            }
+        }
+        let (grown, whole) =
+            (tokens.so_far("gpt-4o", &sample, &shown, &mut tally), tokens.complete("gpt-4o", &sample, &shown));
+        assert!(grown.output.abs_diff(whole.output) <= 2, "{} and {}", grown.output, whole.output);
+        assert!(tally.text.bytes + 100 > text.len(), "hardly anything is counted again");
     }
 
     #[test]

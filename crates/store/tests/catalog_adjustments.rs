@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, AgentStanding, Holder, Window};
+use sprag_core::policy::{AccountId, AgentStanding, Holder, Span, Window};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::Bounds;
 use sprag_store::{Catalog, DataDir, StoreError};
@@ -24,8 +24,13 @@ fn adjust(catalog: &Catalog, account: &str, start: i64, amount: i64) -> Result<i
     catalog.adjust(&account.parse().unwrap(), Timestamp(start), NanoUsd(amount)).map(|total| total.0)
 }
 
+fn in_span(catalog: &Catalog, account: &str, start: i64, end: i64) -> i64 {
+    let span = Span { start: Timestamp(start), end: Timestamp(end) };
+    catalog.snapshot().adjustment(&account.parse().unwrap(), span).0
+}
+
 fn adjusted(catalog: &Catalog, account: &str, start: i64) -> i64 {
-    catalog.snapshot().adjustment(&account.parse().unwrap(), Timestamp(start)).0
+    in_span(catalog, account, start, start + 1)
 }
 
 #[test]
@@ -47,6 +52,18 @@ fn adjustments_add_up_and_are_there_after_a_restart() {
     for (account, start) in [("agent:bot daily", 101), ("agent:bot monthly", 100), ("agent:bot daily shadow", 100)] {
         assert_eq!(adjusted(&catalog, account, start), 0, "{account} {start}");
     }
+}
+
+#[test]
+fn those_of_a_time_are_those_made_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = open(dir.path());
+    for (at, amount) in [(99, 1), (100, 20), (150, 300), (200, 4_000)] {
+        adjust(&catalog, "agent:bot daily", at, amount).unwrap();
+    }
+    assert_eq!(in_span(&catalog, "agent:bot daily", 100, 200), 320);
+    assert_eq!(in_span(&catalog, "agent:bot daily", 120, 220), 4_300, "the day of another zone");
+    assert_eq!(in_span(&catalog, "agent:bot monthly", 0, 1_000), 0);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What every run state must do with money, as functions over the enum; each variant runs all of them.
-#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
 
 mod common;
 
@@ -12,7 +12,7 @@ use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::HABITS;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Denied, Draw, Holder, Level, Reservation, Span, Window};
+use sprag_core::policy::{AccountId, Denied, Draw, Holder, Level, Reservation, Seed, Span, Window};
 use sprag_core::time::Timestamp;
 use sprag_store::state::{Lesson, OpenRequest, Settlement, State};
 
@@ -66,7 +66,7 @@ const NOW: Timestamp = Timestamp(1_000);
 fn draw(holder: Holder, window: Window, limit: i64) -> Draw {
     let span = Span { start: Timestamp(0), end: Timestamp(i64::MAX) };
     let id = AccountId { holder, window, is_shadow: false };
-    Draw { id, limit: NanoUsd(limit), level: Level::Agent, span, seed: NanoUsd::ZERO, stages: Arc::default() }
+    Draw { id, limit: NanoUsd(limit), level: Level::Agent, span, seed: Some(Seed::default()), stages: Arc::default() }
 }
 
 fn of_agent(name: &str, limit: i64) -> Draw {
@@ -108,13 +108,19 @@ fn sets_money_aside_and_settles_it(state: &State) {
 
 fn takes_seeds_where_accounts_are_not_open(state: &State) {
     let mut draws = [of_run("r", 100), of_agent("a", 100)];
-    assert_eq!(state.unseeded(&draws, NOW), [0, 1]);
-    draws[1].seed = NanoUsd(60);
+    draws.iter_mut().for_each(|draw| draw.seed = None);
+    let Err(Denied::Unseeded(places)) = reserve(state, &draws, 40) else { panic!("nobody said what they have spent") };
+    assert!(state.accounts().is_empty());
+    for (place, epoch) in places {
+        let spent = [NanoUsd::ZERO, NanoUsd(60)][place];
+        draws[place].seed = Some(Seed { spent, epoch });
+    }
     reserve(state, &draws, 40).unwrap();
-    assert_eq!(state.unseeded(&draws, NOW), [0_usize; 0]);
     assert_eq!(held(state, &draws[1]), (60, 40));
-    let next_day = Draw { span: Span { start: Timestamp(i64::MAX), end: Timestamp(i64::MAX) }, ..draws[1].clone() };
-    assert_eq!(state.unseeded(&[draws[0].clone(), next_day], NOW), [1]);
+    let next_day = Span { start: Timestamp(i64::MAX), end: Timestamp(i64::MAX) };
+    let next_day = Draw { span: next_day, seed: None, ..draws[1].clone() };
+    let denied = reserve(state, &[draws[0].clone(), next_day], 1).unwrap_err();
+    assert!(matches!(&denied, Denied::Unseeded(places) if places.len() == 1 && places[0].0 == 1), "{denied:?}");
 }
 
 fn costs_nothing_without_budgets(state: &State) {
@@ -123,8 +129,11 @@ fn costs_nothing_without_budgets(state: &State) {
     assert!(state.raise(&mut reservation, NanoUsd(1_000)).is_ok());
     assert!(state.settle_money(&reservation, NanoUsd(1_000)).is_empty());
     assert!(state.charge(&[of_run("r", 1)], NanoUsd(5)).is_empty());
-    assert!(state.unseeded(&[], NOW).is_empty() && state.accounts().is_empty());
-    assert_eq!(state.adjust_account(&of_run("r", 1).id, NanoUsd(1)), None);
+    let run = of_run("r", 1).id;
+    assert!(!state.is_limited(), "nobody waits for a lock");
+    assert!(state.charge_late([&run].into_iter(), NOW, NanoUsd(5)).is_empty());
+    assert!(state.accounts().is_empty() && state.account(&run).is_none());
+    assert_eq!(state.adjust_account(&run, NanoUsd(1)), None);
 }
 
 /// Eight threads against one limit. What is spent never passes it, and nothing stays set aside.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::agent::{AgentStanding, DeactivatedBy};
 use super::kill::{Kill, KillKind};
-use super::loops::{self, Advice};
+use super::loops::{self, Advice, Delay};
 use super::policy_of_agent::Policy;
 use super::run_limits::RunProgress;
 use super::scope::KillScope;
@@ -77,25 +77,26 @@ impl Permit {
 }
 
 /// Judges a call. What counts, looks or sets money aside is asked only when nothing has stopped the call before: `rates`
-/// counts it, `loops` lets detection look at it, `budgets` sets money aside for it.
+/// counts it, `loops` lets detection look at it, `budgets` sets money aside for it. None where `budgets` cannot tell yet:
+/// nothing is set aside, and nobody has a permit.
 pub fn judge(
     facts: &Facts<'_>,
     rates: impl FnOnce() -> Weighed,
     loops: impl FnOnce() -> Decision,
-    budgets: impl FnOnce() -> Weighed,
-) -> Judgement {
+    budgets: impl FnOnce() -> Option<Weighed>,
+) -> Option<Judgement> {
     let mut would_stop = Vec::new();
-    let verdict = decide(facts, rates, loops, budgets, &mut would_stop).map(Permit);
-    Judgement { verdict, would_stop }
+    let verdict = decide(facts, rates, loops, budgets, &mut would_stop).transpose()?.map(Permit);
+    Some(Judgement { verdict, would_stop })
 }
 
 fn decide(
     facts: &Facts<'_>,
     rates: impl FnOnce() -> Weighed,
     loops: impl FnOnce() -> Decision,
-    budgets: impl FnOnce() -> Weighed,
+    budgets: impl FnOnce() -> Option<Weighed>,
     would_stop: &mut Vec<Refusal>,
-) -> Result<Advice, Stop> {
+) -> Result<Option<Advice>, Stop> {
     let policy = facts.policy;
     check_kill(facts)?;
     check_active(facts)?;
@@ -106,10 +107,13 @@ fn decide(
     let rated = weigh(rates(), would_stop)?;
     by_mode(policy.run_limits.mode, would_stop, || policy.run_limits.check(facts.runs))?;
     let mut advice = loops::check(&loops(), facts.runs.first().map(|run| &run.run))?;
-    let paid = weigh(budgets(), would_stop)?;
-    advice.delay_ms = [advice.delay_ms, rated.delay_ms, paid.delay_ms].into_iter().flatten().max();
+    let Some(weighed) = budgets() else { return Ok(None) };
+    let paid = weigh(weighed, would_stop)?;
+    let by = |delay_ms: Option<u64>, reason| delay_ms.map(|ms| Delay { ms, reason });
+    let others = [by(rated.delay_ms, Reason::RateLimited), by(paid.delay_ms, Reason::BudgetExceeded)];
+    advice.delay = [advice.delay].into_iter().chain(others).flatten().max_by_key(|delay| delay.ms);
     advice.warning = paid.warning.or(rated.warning);
-    Ok(advice)
+    Ok(Some(advice))
 }
 
 /// A check whose rule is in force, in shadow or off.

@@ -10,12 +10,21 @@ use crate::wire::{Reason, Refusal};
 /// What is to be done with a call that may pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// It waits this long before it is sent.
-    pub delay_ms: Option<u64>,
+    /// It waits before it is sent.
+    pub delay: Option<Delay>,
     /// The model is told this.
     pub note: Option<String>,
     /// The caller is told this with the answer.
     pub warning: Option<String>,
+}
+
+/// How long a call waits, and what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// Milliseconds.
+    pub ms: u64,
+    /// What it would be refused for, were there no room to wait: a loop, a rate or a budget.
+    pub reason: Reason,
 }
 
 /// Seconds after which a refused request may be tried again, where the rule has no window of its own.
@@ -80,14 +89,15 @@ pub fn loop_warning(verdict: &Verdict) -> String {
 fn advice(verdict: &Verdict) -> Advice {
     let finding = &verdict.finding;
     let summary = &finding.proof.summary;
-    let delay_ms = (verdict.action == Action::Throttle).then(|| finding.throttle_ms());
+    let delay = Delay { ms: finding.throttle_ms(), reason: Reason::LoopDetected };
+    let delay = (verdict.action == Action::Throttle).then_some(delay);
     let note = (verdict.action == Action::Nudge).then(|| {
         format!(
             "[sprag] You are repeating yourself: {summary}. Doing the same again will not give another result. \
              Try something else, or say what is missing and stop."
         )
     });
-    Advice { delay_ms, note, warning: None }
+    Advice { delay, note, warning: None }
 }
 
 fn told(refusal: Refusal, finding: &Finding) -> Refusal {
@@ -153,11 +163,12 @@ mod tests {
     fn what_passes_is_advised() {
         assert_eq!(check(&Decision::default(), None), Ok(Advice::default()));
         let throttle = check(&decision(Action::Throttle), None).unwrap();
-        assert_eq!((throttle.delay_ms, throttle.note), (Some(400), None));
+        let delay = Delay { ms: 400, reason: Reason::LoopDetected };
+        assert_eq!((throttle.delay, throttle.note), (Some(delay), None));
         let nudge = check(&decision(Action::Nudge), None).unwrap();
         assert!(nudge.note.unwrap().contains("step 1 to 4 are the same"));
         let warn = check(&decision(Action::Warn), None).unwrap();
-        assert_eq!((warn.delay_ms, warn.note.is_none()), (None, true));
+        assert_eq!((warn.delay, warn.note.is_none()), (None, true));
         assert!(loop_warning(decision(Action::Warn).enforced.as_ref().unwrap()).contains("`progress`"));
     }
 }

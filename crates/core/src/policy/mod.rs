@@ -18,9 +18,9 @@ mod stop;
 
 pub use agent::{AgentStanding, DeactivatedBy, KillSwitch, KillSwitchChange};
 pub use budget::{
-    Account, AccountId, AccountState, Asked, BadAccount, Budget, Crossed, Denied, Draw, Draws, Estimate, Habits, Held,
-    Holder, Ledger, Level, Reservation, Reserve, Shortfall, Spender, Stage, StageAction, Window, denied_refusal, draws,
-    estimate, shortfall_refusal,
+    ALWAYS, Account, AccountId, AccountState, Asked, BadAccount, Budget, Crossed, Denied, Draw, Draws, Epoch, Estimate,
+    Habits, Held, Holder, Ledger, Level, Reservation, Reserve, Seed, Shortfall, Spender, Stage, StageAction, Window,
+    denied_refusal, draws, estimate, shortfall_refusal, unknown_refusal,
 };
 pub use calendar::{BadZone, Span, Zone};
 pub use hours::{BadHours, Hours, HoursWindow};
@@ -28,7 +28,7 @@ pub use judge::{Facts, Judgement, Permit, Weighed, judge, killed};
 pub use key::{KEY_PREFIX, KeyProblem, KeyState, PreviousSecret, SecretPlace, VirtualKey, check as check_key};
 pub use kill::{Kill, KillKind, bounded_reason};
 pub use kills::{Kills, Subject};
-pub use loops::{Advice, chanting, loop_warning};
+pub use loops::{Advice, Delay, chanting, loop_warning};
 pub use models::Models;
 pub use policy_of_agent::Policy;
 pub use rate::{BadLimitKey, LimitKey, RateCounter, RateExceeded, RateMeasure, RateRule};

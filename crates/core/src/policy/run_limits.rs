@@ -54,7 +54,8 @@ impl RunLimits {
             return Ok(());
         }
         if self.max_steps > 0 && run.steps > self.max_steps {
-            let what = format!("run `{}` has taken its {} steps", run.run, self.max_steps);
+            let steps = if self.max_steps == 1 { "only step".to_owned() } else { format!("{} steps", self.max_steps) };
+            let what = format!("run `{}` has taken its {steps}", run.run);
             return Err(stop(run, "max_steps", "step_limit", what, self.max_steps, f64::from(run.steps)));
         }
         let age_seconds = run.age_ms as f64 / 1000.0;

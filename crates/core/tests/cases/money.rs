@@ -32,7 +32,7 @@ fn draw(window: Window, limit: f64, spent: f64, now: Timestamp) -> Draw {
         Window::Month => (Holder::Agent(agent), Zone::default().month(now)),
     };
     let id = AccountId { holder, window, is_shadow: false };
-    Draw { id, limit: usd(limit), level: Level::Agent, span, seed: usd(spent), stages: Default::default() }
+    Draw { id, limit: usd(limit), level: Level::Agent, span, seed: Some(usd(spent).into()), stages: Default::default() }
 }
 
 fn refused(denied: &Denied, kills: bool, now: Timestamp) -> Stop {

@@ -6,12 +6,15 @@ use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Holder, bounded_reason};
+use sprag_core::policy::{AccountId, Holder, Span, bounded_reason};
 use sprag_core::time::Timestamp;
 use sprag_store::{RunKey, StoreError};
 
 use crate::app::App;
 use crate::budgets::BudgetRow;
+
+/// A quarter of an hour.
+const QUARTER_MS: i64 = 15 * 60_000;
 
 /// A correction that somebody asks for.
 #[derive(Clone, Debug)]
@@ -68,17 +71,39 @@ impl App {
         if applied == NanoUsd::ZERO {
             return Ok(Adjusted { row, before, applied });
         }
-        // Only those that are open now: one that is opened from here on begins with what is on record.
-        let is_open = |id: &AccountId| self.state.accounts().iter().any(|state| state.id == *id);
         let shadow = AccountId { is_shadow: true, ..id.clone() };
-        let open: Vec<AccountId> = [id.clone(), shadow].into_iter().filter(is_open).collect();
-        self.catalog.adjust(&id, row.span.map_or(Timestamp(0), |span| span.start), applied)?;
-        for id in &open {
-            self.state.adjust_account(id, applied);
+        // Neither is opened meanwhile, with what is on record before it or after it.
+        self.state.begin_change([&id].into_iter());
+        let written = self.catalog.adjust(&id, self.moment(row.span), applied);
+        if written.is_ok() {
+            self.state.adjust_account(&id, applied);
+            self.state.adjust_account(&shadow, applied);
         }
+        self.state.end_change([&id].into_iter());
+        written?;
         let row = self.budget_row(&id)?;
         self.record_adjusted(&id, order, (before, applied), &row);
+        for crossed in self.crossed(&row.id, before, row.settled) {
+            self.record_reached(&crossed, &self.agent_of(&id).unwrap_or_default());
+        }
         Ok(Adjusted { row, before, applied })
+    }
+
+    /// When a correction of this time is made. It must lie in the day and month also if they are moved to another zone,
+    /// whose hours begin at a quarter at most; more of them share a moment, for their number is bounded.
+    fn moment(&self, span: Option<Span>) -> Timestamp {
+        let Some(span) = span else { return Timestamp(0) };
+        let now = self.clock.now().0;
+        Timestamp(now - now.rem_euclid(QUARTER_MS)).max(span.start)
+    }
+
+    /// The agent that an account is of.
+    fn agent_of(&self, id: &AccountId) -> Option<AgentName> {
+        match &id.holder {
+            Holder::Everything => None,
+            Holder::Agent(agent) | Holder::Run(agent, _) => Some(agent.clone()),
+            Holder::Key(key) => self.catalog.snapshot().key(key).map(|entry| entry.key.agent.clone()),
+        }
     }
 
     /// A slip in a name must not correct an account that nobody ever draws on.
@@ -136,16 +161,12 @@ impl App {
                 "starts_at": row.span.map(|span| span.start.to_rfc3339()),
             })),
         };
-        let snapshot = self.catalog.snapshot();
-        let (agent, key) = match &id.holder {
-            Holder::Everything => (AgentName::default(), None),
-            Holder::Agent(agent) => (agent.clone(), None),
-            Holder::Run(agent, run) => (agent.clone(), run.key().map(str::to_owned)),
-            Holder::Key(key) => {
-                let agent = snapshot.key(key).map(|entry| entry.key.agent.clone());
-                (agent.unwrap_or_default(), Some(key.to_string()))
-            }
+        let key = match &id.holder {
+            Holder::Everything | Holder::Agent(_) => None,
+            Holder::Run(_, run) => run.key().map(str::to_owned),
+            Holder::Key(key) => Some(key.to_string()),
         };
+        let agent = self.agent_of(id).unwrap_or_default();
         // Not of the run: acts of a run change where it stands.
         let mut event = Event::of_act(self.ids.request(now), now, EventKind::Admin, agent, None, act);
         event.key = key;

@@ -15,7 +15,7 @@ use sprag_core::id::AgentName;
 use sprag_core::limits::KILL_CLUES;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{
-    AccountId, Consequence, DeactivatedBy, Holder, Kill, KillKind, KillScope, Window, bounded_reason,
+    ALWAYS, AccountId, Consequence, DeactivatedBy, Holder, Kill, KillKind, KillScope, Window, bounded_reason,
 };
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::Mark;
@@ -165,6 +165,20 @@ impl App {
         if self.catalog.snapshot().kills.of_run(&run.agent, &run.id).is_none() {
             return Ok(None);
         }
+        // Its account is not opened meanwhile, with what it spent before.
+        let holder = Holder::Run(run.agent.clone(), run.id.clone());
+        let account = AccountId { holder, window: Window::Run, is_shadow: false };
+        self.state.begin_change([&account].into_iter());
+        let resumed = self.resume_account(run, &account);
+        self.state.end_change([&account].into_iter());
+        if let Ok(Some(kill)) = &resumed {
+            let what = if kill.kind == KillKind::Pause { ActKind::Approve } else { ActKind::Resume };
+            self.record_act(EventKind::Admin, Some(run), act_of(kill, what, by), &kill.scope);
+        }
+        resumed
+    }
+
+    fn resume_account(&self, run: &RunKey, account: &AccountId) -> Result<Option<Arc<Kill>>, StoreError> {
         let totals = match self.state.mark(run) {
             Some(totals) => Some(totals),
             None => self.history.run_totals(run).unwrap_or_default(),
@@ -172,22 +186,18 @@ impl App {
         let totals = totals.unwrap_or_default();
         let mark = Mark { steps: totals.counted_steps(), cost: totals.tree_cost, at: self.clock.now() };
         let resumed = self.catalog.resume(run, mark)?;
-        if let Some(kill) = &resumed {
+        if resumed.is_some() {
             // What it spent before no longer counts against its budget.
-            let holder = Holder::Run(run.agent.clone(), run.id.clone());
-            let account = |is_shadow| AccountId { holder: holder.clone(), window: Window::Run, is_shadow };
-            self.state.reset_account(&account(false));
-            self.state.reset_account(&account(true));
-            self.forget_adjustment(&account(false));
-            let what = if kill.kind == KillKind::Pause { ActKind::Approve } else { ActKind::Resume };
-            self.record_act(EventKind::Admin, Some(run), act_of(kill, what, by), &kill.scope);
+            self.state.reset_account(account);
+            self.state.reset_account(&AccountId { is_shadow: true, ..account.clone() });
+            self.forget_adjustment(account);
         }
         Ok(resumed)
     }
 
     /// What was corrected by hand is a part of what a run spent before it was resumed.
     fn forget_adjustment(&self, run: &AccountId) {
-        let adjusted = self.catalog.snapshot().adjustment(run, Timestamp(0));
+        let adjusted = self.adjusted(run, ALWAYS);
         if adjusted == NanoUsd::ZERO {
             return;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Budget, Holder, KeyState, Level, Spender, Window, draws};
+use sprag_core::policy::{ALWAYS, AccountId, Budget, Crossed, Draw, Holder, KeyState, Level, Spender, Window, draws};
 use sprag_store::StoreError;
 
 use super::{BudgetFilter, BudgetLimit};
@@ -76,6 +76,21 @@ impl App {
         }
     }
 
+    /// What the limit in force of an account says to what it has spent now, if it had spent so much before.
+    pub(crate) fn crossed(&self, id: &AccountId, before: NanoUsd, after: NanoUsd) -> Vec<Crossed> {
+        let span = self.span_of(id.window).unwrap_or(ALWAYS);
+        let of_account = self.limits_of(id).into_iter().filter(|limited| limited.id == *id && !id.is_shadow);
+        let draws = of_account.map(|Limited { id, limit: BudgetLimit { amount, level, stages, .. } }| Draw {
+            id,
+            limit: amount,
+            level,
+            span,
+            seed: None,
+            stages,
+        });
+        draws.flat_map(|draw| draw.crossed(before, after).collect::<Vec<_>>()).collect()
+    }
+
     /// What a run may spend: the smallest limit of all its levels, in force and in shadow.
     fn limits_of_run(&self, agent: &AgentName, run: &RunId) -> Vec<Limited> {
         let (settings, snapshot, in_force) = (self.settings.load(), self.catalog.snapshot(), self.policy(agent));
@@ -86,7 +101,7 @@ impl App {
             key: entry.map(|entry| (entry.key.id.as_str(), &entry.key.budget)),
             budget: &in_force.policy.budget,
             everything: &settings.budget.budget,
-            runs: &[(run.clone(), NanoUsd::ZERO)],
+            runs: std::slice::from_ref(run),
             day,
             month,
         };

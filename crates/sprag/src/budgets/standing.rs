@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{Account, AccountId, Holder, Span, Window};
+use sprag_core::policy::{ALWAYS, Account, AccountId, Holder, Span, Window};
 use sprag_core::time::Timestamp;
 use sprag_store::history::SpentByAll;
 use sprag_store::{RunKey, StoreError};
@@ -52,7 +52,8 @@ impl App {
             Some(limited) => (limited.id, Some(limited.limit)),
             None => (AccountId { is_shadow: false, ..id.clone() }, None),
         };
-        self.row(&self.open_accounts(), id, limit, None)
+        let open = self.state.account(&id).map(|account| (id.clone(), account)).into_iter().collect();
+        self.row(&open, id, limit, None)
     }
 
     /// The time that an account of this window covers now; none for a run.
@@ -74,8 +75,7 @@ impl App {
     ) -> Result<BudgetRow, StoreError> {
         let span = self.span_of(id.window);
         let start = span.map_or(Timestamp(0), |span| span.start);
-        let plain = AccountId { is_shadow: false, ..id.clone() };
-        let adjusted = self.catalog.snapshot().adjustment(&plain, start);
+        let adjusted = self.adjusted(&id, span.unwrap_or(ALWAYS));
         let (settled, reserved) = match find(open, &id, span) {
             Some(account) => (account.settled, account.reserved),
             None => {

@@ -22,7 +22,8 @@ use super::killed::or_killed;
 use super::observe::{Observed, Patience, Signature};
 use super::reader::Reader;
 use super::respond::{refuse, sign};
-use super::ticket::{Settled, Ticket};
+use super::settled::Settled;
+use super::ticket::Ticket;
 use crate::config::Provider;
 
 /// JSON answers up to this size, of a length told ahead, are complete before they are passed on: the upstream has

@@ -47,53 +47,64 @@ pub(crate) async fn judge(
     };
     let model = call.map_or(named.first(), |call| call.model.as_ref()).map(AsRef::as_ref);
     let other_models = call.map_or(named.get(1..), |call| Some(&call.fallback_models)).unwrap_or_default();
-    // A call that is refused anyway waits for nobody.
-    let killed_before = ticket.kill(&app.catalog.snapshot());
     let mut spending = match call {
-        Some(call) if killed_before.is_none() => {
+        Some(call) => {
             let (tree, habits) = (&opening.tree, opening.habits);
             let price = dearest_price(app, route.provider, call);
             let plan = Plan { settings, policy: &policy.policy, call, price, tree, habits, body };
-            Spending::plan(app, plan, ticket).await
+            Spending::plan(app, plan, ticket)
         }
-        None if may_cost && killed_before.is_none() => {
-            unread::plan(app, settings, &policy.policy, &opening.tree, ticket).await
-        }
-        _ => Spending::default(),
+        None if may_cost => unread::plan(app, settings, &policy.policy, &opening.tree, ticket),
+        None => Spending::default(),
     };
     let tokens = spending.tokens();
 
-    let snapshot = app.catalog.snapshot();
-    let kill = killed_before.or_else(|| ticket.kill(&snapshot));
-    let runs = progress(&snapshot, &opening.tree, ticket);
-    let facts = Facts {
-        now,
-        kill: kill.as_deref(),
-        standing: snapshot.agent(&agent).map(|standing| &**standing),
-        policy: &policy.policy,
-        is_llm: route.dialect.is_llm(),
-        model,
-        other_models,
-        is_priced: call.is_none() || model.is_none() || spending.is_priced(),
-        blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
-        agent_in_flight: opening.agent_in_flight,
-        max_agent_in_flight: u32::try_from(settings.proxy.max_requests_per_agent).unwrap_or(u32::MAX),
-        runs: &runs,
+    let (mut taken, mut rated, mut looked) = (RatesTaken::default(), None, None);
+    // Only what passes every other check waits, and is judged again by what is then.
+    let Judgement { verdict, would_stop } = loop {
+        let snapshot = app.catalog.snapshot();
+        let kill = ticket.kill(&snapshot);
+        let runs = progress(&snapshot, &opening.tree, ticket);
+        let facts = Facts {
+            now,
+            kill: kill.as_deref(),
+            standing: snapshot.agent(&agent).map(|standing| &**standing),
+            policy: &policy.policy,
+            is_llm: route.dialect.is_llm(),
+            model,
+            other_models,
+            is_priced: call.is_none() || model.is_none() || spending.is_priced(),
+            blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
+            agent_in_flight: opening.agent_in_flight,
+            max_agent_in_flight: u32::try_from(settings.proxy.max_requests_per_agent).unwrap_or(u32::MAX),
+            runs: &runs,
+        };
+        let limited = Limited { settings, route, head, policy: &policy.policy, ticket };
+        // A call counts once, however often it is judged.
+        let rates = || {
+            let take = || {
+                let (weighed, counted) = rates::take(app, limited, tokens);
+                taken = counted;
+                weighed
+            };
+            rated.get_or_insert_with(take).clone()
+        };
+        let loops = || {
+            let look = || {
+                let told_apart = || rates::descriptors(limited);
+                let way = Way { route, told_apart: &told_apart };
+                detect::arrive(app, rules, call, &ticket.seen(head, body), &way)
+            };
+            looked.get_or_insert_with(look).clone()
+        };
+        if let Some(judgement) = decide(&facts, rates, loops, || spending.reserve(app)) {
+            break judgement;
+        }
+        if let Err(refusal) = spending.wait(app, &opening.tree, ticket).await {
+            break Judgement { verdict: Err(refusal.into()), would_stop: Vec::new() };
+        }
     };
-    let mut taken = RatesTaken::default();
-    let limited = Limited { settings, route, head, policy: &policy.policy, ticket };
-    let rates = || {
-        let (weighed, counted) = rates::take(app, limited, tokens);
-        taken = counted;
-        weighed
-    };
-    let mut decision = Decision::default();
-    let loops = || {
-        let told_apart = || rates::descriptors(limited);
-        decision = detect::arrive(app, rules, call, &ticket.seen(head, body), &Way { route, told_apart: &told_apart });
-        decision.clone()
-    };
-    let Judgement { verdict, would_stop } = decide(&facts, rates, loops, || spending.reserve(app, now));
+    let decision: Decision = looked.unwrap_or_default();
     ticket.set_verdict(rules.clone(), decision);
     ticket.set_would_block(would_stop.into_iter().map(would_block).collect());
     ticket.set_limits(taken, spending);

@@ -31,6 +31,8 @@ mod read;
 mod reader;
 mod respond;
 mod route;
+mod seeding;
+mod settled;
 mod spending;
 mod throttle;
 mod ticket;
@@ -78,13 +80,13 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     let mut ticket = Ticket::new(app.clone(), &route, &head, arrived);
     let mut audience = Audience::new(settings.clone(), &route, &head);
     let sent = send(&app, &settings, &route, &head, body, &mut audience, &mut ticket).await;
-    let delay_ms = ticket.delay_ms();
+    let delay = ticket.delay();
     let mut response = match sent {
         Ok(forwarded) => answer::pass_on(&audience, forwarded, ticket).await,
         Err(refusal) => respond::refuse(&audience, refusal, ticket),
     };
-    if let Some(delay_ms) = delay_ms {
-        respond::mark_delay(response.headers_mut(), &audience, delay_ms);
+    if let Some(delay) = delay {
+        respond::mark_delay(response.headers_mut(), &audience, delay);
     }
     response
 }
@@ -134,10 +136,10 @@ async fn send(
     }
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
     let permit = judge::judge(app, settings, case, ticket).await?;
-    if let Some(delay_ms) = permit.advice().delay_ms {
-        let wait = app.throttle.wait(delay_ms);
+    if let Some(delay) = permit.advice().delay {
+        let wait = app.throttle.wait(delay);
         killed::or_killed(wait, ticket.watch()).await.unwrap_or_else(|kill| Err(ticket.killed(&kill)))?;
-        ticket.mark_delayed(delay_ms);
+        ticket.mark_delayed(delay);
     }
 
     let wants_usage = call.as_ref().is_some_and(|call| asks_for_usage(call, route));

@@ -22,7 +22,8 @@ use super::body::BrokenOff;
 use super::chant::Listener;
 use super::killed::KillWatch;
 use super::reader::{Reader, Taken};
-use super::ticket::{Settled, Ticket};
+use super::settled::Settled;
+use super::ticket::Ticket;
 
 /// An answer under observation.
 pub struct Observed {

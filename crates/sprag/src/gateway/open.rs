@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use sprag_core::event::{RunOrigin, RunRecord};
-use sprag_core::policy::{Habits, RunProgress};
+use sprag_core::id::AgentName;
+use sprag_core::loops::Mode;
+use sprag_core::policy::{Habits, RunProgress, unknown_refusal};
 use sprag_core::wire::{Call, Reason, Refusal, read_history};
 use sprag_store::RunKey;
 use sprag_store::catalog::Snapshot;
@@ -72,7 +74,16 @@ pub(crate) async fn open(
     // A run that is named may be older than this process, and so may the runs above it.
     let recalled = match is_fresh || app.state.knows(&key) {
         true => Recalled { parent, ..Recalled::default() },
-        false => app.recall(&key, parent.as_ref()).await,
+        false => match app.recall(&key, parent.as_ref()).await {
+            Ok(recalled) => recalled,
+            Err(error) => {
+                tracing::error!(%error, run.id = %key.id, "what is on record about a run cannot be read");
+                if is_limited(app, settings, &key.agent, ticket) {
+                    return Err(unknown_refusal());
+                }
+                Recalled { parent, ..Recalled::default() }
+            }
+        },
     };
     let Recalled { totals: seed, parent, lineage } = recalled;
     let request = OpenRequest { key: key.clone(), parent: parent.clone(), origin, seed, lineage, now };
@@ -82,6 +93,16 @@ pub(crate) async fn open(
     watched.runs = opened.tree.iter().map(|place| place.id.clone()).collect();
     ticket.set_watched(watched);
     Ok(Opening { agent_in_flight: opened.agent_in_flight, tree: opened.tree, habits: opened.habits })
+}
+
+/// Whether anything holds against a call what its run did before.
+fn is_limited(app: &App, settings: &Settings, agent: &AgentName, ticket: &Ticket) -> bool {
+    let policy = &app.policy(agent).policy;
+    let of_key = ticket.key().map(|entry| &entry.key.budget);
+    let budgets = [Some(&policy.budget), Some(&settings.budget.budget), of_key];
+    let limits = &policy.run_limits;
+    let has_run_limits = limits.mode == Mode::Enforce && (limits.max_steps > 0 || limits.timeout_seconds > 0);
+    has_run_limits || budgets.into_iter().flatten().any(|budget| budget.is_set() && budget.mode == Mode::Enforce)
 }
 
 /// How far the runs of a call have come since they began, or were resumed.

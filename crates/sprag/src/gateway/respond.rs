@@ -6,6 +6,7 @@ use http::{Response, StatusCode};
 use serde_json::Map;
 use sprag_core::event::Event;
 use sprag_core::limits::RETRY_AFTER_SECONDS;
+use sprag_core::policy::Delay;
 use sprag_core::wire::assistant::{Saying, Spoken, speak};
 use sprag_core::wire::refusal;
 use sprag_core::wire::{Family, Form, Reason, Refusal};
@@ -13,7 +14,8 @@ use sprag_core::wire::{Family, Form, Reason, Refusal};
 use super::audience::Audience;
 use super::body::Body;
 use super::read::Unread;
-use super::ticket::{Settled, Ticket};
+use super::settled::Settled;
+use super::ticket::Ticket;
 use crate::config::Settings;
 use crate::config::file::Compat;
 
@@ -24,6 +26,7 @@ const COST: HeaderName = HeaderName::from_static("x-sprag-cost-usd");
 const RUN_COST: HeaderName = HeaderName::from_static("x-sprag-run-cost-usd");
 const BLOCKED: HeaderName = HeaderName::from_static("x-sprag-blocked");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+const DELAY: HeaderName = HeaderName::from_static("x-sprag-delay");
 const LOOP_DELAY: HeaderName = HeaderName::from_static("x-sprag-loop-delay");
 const AGENTWALL_RUN_ID: HeaderName = HeaderName::from_static("x-agentwall-run-id");
 const AGENTWALL_STEP: HeaderName = HeaderName::from_static("x-agentwall-step");
@@ -117,10 +120,14 @@ pub(crate) fn sign(headers: &mut HeaderMap, audience: &Audience, event: &Event, 
 }
 
 /// Tells that a request had to wait.
-pub(crate) fn mark_delay(headers: &mut HeaderMap, audience: &Audience, delay_ms: u64) {
-    headers.insert(LOOP_DELAY, HeaderValue::from(delay_ms));
+pub(crate) fn mark_delay(headers: &mut HeaderMap, audience: &Audience, delay: Delay) {
+    if delay.reason != Reason::LoopDetected {
+        headers.insert(DELAY, HeaderValue::from(delay.ms));
+        return;
+    }
+    headers.insert(LOOP_DELAY, HeaderValue::from(delay.ms));
     if audience.responses().imitates(Compat::Fairvisor) {
-        headers.insert(FAIRVISOR_LOOP_DELAY, HeaderValue::from(delay_ms));
+        headers.insert(FAIRVISOR_LOOP_DELAY, HeaderValue::from(delay.ms));
     }
 }
 

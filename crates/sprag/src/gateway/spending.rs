@@ -6,20 +6,19 @@
 pub(super) mod unread;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sprag_core::event::{Ending, Event};
 use sprag_core::id::RunId;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{
-    AccountId, Asked, Budget, Denied, Draw, Draws, Estimate, Habits, Holder, Policy, Reservation, Reserve, Spender,
-    StageAction, Stop, Weighed, Window, denied_refusal, draws, estimate, shortfall_refusal,
+    Asked, Budget, Denied, Draw, Draws, Estimate, Habits, Policy, Reservation, Reserve, Spender, StageAction, Stop,
+    Weighed, denied_refusal, draws, estimate, shortfall_refusal, unknown_refusal,
 };
 use sprag_core::price::{Price, cost};
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
-use sprag_core::wire::{Call, Reply};
-use sprag_store::RunKey;
-use sprag_store::catalog::Snapshot;
+use sprag_core::wire::{Call, Refusal, Reply};
 use sprag_store::history::OpenCall;
 use sprag_store::state::{Lesson, RunPlace};
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,15 +26,21 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::elsewhere::refers_elsewhere;
 use super::killed::or_killed;
 use super::pilot::Pilot;
+use super::seeding::{Late, Unseeded, seed};
 use super::ticket::Ticket;
 use crate::app::App;
 use crate::config::Settings;
-use crate::tokens::PromptSample;
+use crate::tokens::{PromptSample, Tally};
 
 /// Bytes of an answer that make a token, as long as nobody has counted.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Bytes of an answer after which is looked again whether what is set aside still pays for it.
 const LOOK_BYTES: u64 = 512;
+
+/// How often what accounts have spent is read for one call, because it changed meanwhile.
+const SEED_ATTEMPTS: u32 = 6;
+/// What changes is on its way to the record for about so long.
+const SEED_PAUSE: Duration = Duration::from_millis(2);
 
 /// What is set aside for a call, and where.
 #[derive(Debug, Default)]
@@ -53,9 +58,16 @@ pub(crate) struct Spending {
     input_tokens: u64,
     reserved: Option<Reservation>,
     reserved_in_shadow: Option<Reservation>,
+    /// Accounts that must be opened first, of those in force and those in shadow.
+    unseeded: [Unseeded; 2],
+    /// How often what they have spent was read.
+    seedings: u32,
     next_look: u64,
+    tally: Tally,
     /// Output tokens that the provider had told at the last look.
     told: u64,
+    /// It is a guess, and must wait until no other is under way.
+    is_behind: bool,
     /// Others of its kind wait for it.
     pilot: Option<Pilot>,
 }
@@ -72,46 +84,52 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Spending {
-    /// Plans the money of a call to a model: what its accounts have spent so far, and what it will cost.
-    pub(crate) async fn plan(app: &Arc<App>, plan: Plan<'_>, ticket: &Ticket) -> Spending {
-        let now = ticket.event().at;
-        let mut draws = plan.draws(app, ticket, now);
-        for draws in [&mut draws.enforced, &mut draws.shadow] {
-            seed(app, draws, now).await;
-        }
+    /// Plans the money of a call to a model: which accounts it draws on, and what it will cost.
+    pub(crate) fn plan(app: &App, plan: Plan<'_>, ticket: &Ticket) -> Spending {
+        let draws = plan.draws(app, ticket, ticket.event().at);
         let asked = asked(plan.call, plan.body, ticket.sample(), draws.reserve);
         let is_stream = plan.call.is_stream;
         let mut spending = Spending { draws, price: plan.price, asked, is_stream, ..Spending::default() };
         let (agent, model) = (&ticket.event().agent, plan.call.model.as_deref().unwrap_or_default());
-        let known = || Some(plan.habits).filter(|habits| habits.calls > 0).or_else(|| app.state.habits(agent, model));
-        spending.expect(known());
-        if spending.is_first && !spending.draws.enforced.is_empty() {
-            // Whoever was ahead has shown meanwhile what such a call costs.
-            let lead = app.pilots.lead(xxh3_64(model.as_bytes()));
-            // Who is killed meanwhile is refused by the judge.
-            spending.pilot = or_killed(lead, ticket.watch()).await.ok().flatten();
-            spending.expect(known());
-            if !spending.is_first {
-                spending.pilot = None;
-            }
+        let known = Some(plan.habits).filter(|habits| habits.calls > 0).or_else(|| app.state.habits(agent, model));
+        spending.expect(known);
+        if is_stream && !spending.draws.enforced.is_empty() {
+            // Should the answer come near a limit, it is counted while it passes.
+            app.tokens.prepare(model);
         }
+        spending.is_behind = spending.is_first && !spending.draws.enforced.is_empty();
         spending
     }
 
-    /// Sets the money aside, on all accounts or on none.
-    pub(crate) fn reserve(&mut self, app: &App, now: Timestamp) -> Weighed {
+    /// Sets the money aside, on all accounts or on none. None where something must be [waited for](Spending::wait) first.
+    pub(crate) fn reserve(&mut self, app: &App) -> Option<Weighed> {
+        if self.is_behind {
+            return None;
+        }
         let mut weighed = Weighed::default();
-        let kills = self.draws.kills_run;
-        match self.set_aside(app, &self.draws.enforced, now) {
-            Ok(reserved) => self.reserved = reserved,
-            Err(denied) => {
-                weighed.stop = Some(denied_refusal(&denied, kills, now));
-                return weighed;
+        let (kills, now) = (self.draws.kills_run, app.clock.now());
+        if self.reserved.is_none() {
+            match self.set_aside(app, &self.draws.enforced, now) {
+                Ok(reserved) => self.reserved = reserved,
+                Err(Denied::Unseeded(places)) => {
+                    self.unseeded[0] = places;
+                    return None;
+                }
+                Err(denied) => {
+                    weighed.stop = Some(denied_refusal(&denied, kills, now));
+                    return Some(weighed);
+                }
             }
         }
-        match self.set_aside(app, &self.draws.shadow, now) {
-            Ok(reserved) => self.reserved_in_shadow = reserved,
-            Err(denied) => weighed.would_stop.push(denied_refusal(&denied, false, now).refusal),
+        if self.reserved_in_shadow.is_none() {
+            match self.set_aside(app, &self.draws.shadow, now) {
+                Ok(reserved) => self.reserved_in_shadow = reserved,
+                Err(Denied::Unseeded(places)) => {
+                    self.unseeded[1] = places;
+                    return None;
+                }
+                Err(denied) => weighed.would_stop.push(denied_refusal(&denied, false, now).refusal),
+            }
         }
         for (held, stage) in self.reserved.iter().flat_map(Reservation::stages_reached) {
             if let StageAction::Throttle { delay_ms } = stage.action {
@@ -121,7 +139,67 @@ impl Spending {
                 format!("{} has used {} % of its ${} budget", held.draw.id, stage.at, held.draw.limit)
             });
         }
-        weighed
+        Some(weighed)
+    }
+
+    /// Waits for what the money cannot be set aside without: the first call of its kind, or what accounts have spent.
+    ///
+    /// # Errors
+    /// When that cannot be read: a budget of which nobody knows what is left lets nothing pass.
+    pub(crate) async fn wait(&mut self, app: &Arc<App>, tree: &[RunPlace], ticket: &Ticket) -> Result<(), Refusal> {
+        match self.is_behind {
+            true => self.follow_pilot(app, ticket).await,
+            false => self.seed(app, tree).await?,
+        }
+        Ok(())
+    }
+
+    /// Waits until the call is the first of its kind, or it is known what its kind costs.
+    async fn follow_pilot(&mut self, app: &App, ticket: &Ticket) {
+        let event = ticket.event();
+        let model = event.model.as_deref().unwrap_or_default();
+        let lead = app.pilots.lead(xxh3_64(model.as_bytes()));
+        // Who is killed meanwhile is refused by the judge.
+        self.pilot = or_killed(lead, ticket.watch()).await.ok().flatten();
+        self.is_behind = false;
+        // Whoever was ahead has shown meanwhile what such a call costs.
+        self.expect(app.state.habits(&event.agent, model));
+        if !self.is_first {
+            self.pilot = None;
+        }
+    }
+
+    /// Looks up what accounts have spent that must be opened.
+    async fn seed(&mut self, app: &Arc<App>, tree: &[RunPlace]) -> Result<(), Refusal> {
+        if self.seedings > 0 {
+            tokio::time::sleep(SEED_PAUSE * self.seedings).await;
+        }
+        self.seedings += 1;
+        if self.seedings > SEED_ATTEMPTS {
+            return Err(unknown_refusal());
+        }
+        let [enforced, shadow] = std::mem::take(&mut self.unseeded);
+        if let Err(error) = seed(app, &mut self.draws.enforced, enforced, tree).await {
+            tracing::error!(%error, "what was spent cannot be read, and a call is refused for it");
+            return Err(unknown_refusal());
+        }
+        if let Err(error) = seed(app, &mut self.draws.shadow, shadow, tree).await {
+            tracing::error!(%error, "what was spent cannot be read, and limits in shadow are left out");
+            self.draws.shadow.clear();
+        }
+        Ok(())
+    }
+
+    /// The call failed, or ended without teaching anything: whoever waits for it goes on.
+    pub(crate) fn teaches_nothing(&mut self) {
+        if let Some(pilot) = self.pilot.take() {
+            pilot.fail();
+        }
+    }
+
+    /// The call is about to be put on record. `runs` are its run and those above it.
+    pub(crate) fn begin_record(&self, app: &App, event: &Event, runs: &[RunId]) -> Late {
+        Late::begin(app, event, runs, [&self.draws.enforced, &self.draws.shadow])
     }
 
     /// Whether the call has a price.
@@ -185,8 +263,8 @@ impl Spending {
             return Ok(());
         }
         // Its length is only a guess at its cost: nothing is cut off before it is counted.
-        let counted = app.tokens.complete(event.model.as_deref().unwrap_or_default(), sample, reply);
-        let counted = cost(price, &counted);
+        let model = event.model.as_deref().unwrap_or_default();
+        let counted = cost(price, &app.tokens.so_far(model, sample, reply, &mut self.tally));
         let raised = app.state.raise(reserved, counted);
         // The nearer the end, the sooner the next look.
         let room = app.state.room(reserved) + reserved.amount - counted;
@@ -197,8 +275,8 @@ impl Spending {
     }
 
     /// What a call costs whose answer was made and not read: nobody waited for its end, or it broke off. It is charged
-    /// what was set aside, for the provider charges for it too. Nothing for a stream: that ends when its reader leaves,
-    /// and what was said until then is counted.
+    /// what was set aside, for the provider charges for it too. A stream ends when its reader leaves, and what was said
+    /// until then is counted. But a count is an estimate: where not a cent may be passed, it is charged the same way.
     pub(crate) fn unread_cost(&self, event: &Event, reply: &Reply, status: Option<u16>) -> Option<NanoUsd> {
         let was_made = match status {
             Some(status) => status < 400,
@@ -206,8 +284,12 @@ impl Spending {
         };
         // In the background an answer is made after this one, which only promises it.
         let is_promise = matches!(reply.finish.as_deref(), Some("queued" | "in_progress"));
-        let is_known = (reply.complete && !is_promise) || reply.usage.is_some() || reply.error.is_some();
-        let is_charged = was_made && !is_known && !self.is_stream && !event.stream && self.price.is_some();
+        let is_stream = self.is_stream || event.stream;
+        let is_known = match is_stream {
+            true => self.draws.reserve == Reserve::Expected || (reply.complete && reply.usage.is_some()),
+            false => (reply.complete && !is_promise) || reply.usage.is_some(),
+        };
+        let is_charged = was_made && !is_known && reply.error.is_none() && self.price.is_some();
         is_charged.then(|| self.reserved()).filter(|reserved| *reserved > NanoUsd::ZERO)
     }
 
@@ -227,7 +309,7 @@ impl Spending {
     }
 
     /// Gives back what was set aside and books what the call cost. Stages that are reached by that are put on record.
-    pub(crate) fn settle(&mut self, app: &App, event: &Event) {
+    pub(crate) fn settle(&mut self, app: &App, event: &Event, runs: &[RunId], late: Late) {
         let cost = event.cost.unwrap_or_default();
         let draws = std::mem::take(&mut self.draws);
         let crossed = match self.reserved.take() {
@@ -239,12 +321,9 @@ impl Spending {
             None => drop(app.state.charge(&draws.shadow, cost)),
         }
         self.pilot = None;
-        if cost > NanoUsd::ZERO {
-            let is_drawn = |id: &AccountId| [&draws.enforced, &draws.shadow].iter().any(|of| drawn(of, id));
-            app.state.charge_late(payers(event).filter(|id| !is_drawn(id)), event.at, cost);
-        }
+        late.end(app, event, runs, [&draws.enforced, &draws.shadow]);
         for crossed in crossed {
-            app.record_reached(&crossed, event);
+            app.record_reached(&crossed, &event.agent);
         }
     }
 
@@ -304,58 +383,10 @@ impl Payer<'_> {
             return Draws::default();
         }
         let agent = &ticket.event().agent;
-        let snapshot = app.catalog.snapshot();
-        let runs: Vec<(RunId, NanoUsd)> = self
-            .tree
-            .iter()
-            .map(|place| {
-                let run = RunKey { agent: agent.clone(), id: place.id.clone() };
-                (place.id.clone(), spent_by_run(&snapshot, &run, place.tree_cost))
-            })
-            .collect();
+        let runs: Vec<RunId> = self.tree.iter().map(|place| place.id.clone()).collect();
         let (day, month) = app.windows.at(&self.settings.budget.zone, now);
         draws(&Spender { agent, key, budget, everything, runs: &runs, day, month })
     }
-}
-
-/// What a run has spent since it was last resumed, with what was adjusted by hand.
-fn spent_by_run(snapshot: &Snapshot, run: &RunKey, tree_cost: NanoUsd) -> NanoUsd {
-    let before = snapshot.mark(run).map_or(NanoUsd::ZERO, |mark| mark.cost);
-    let holder = Holder::Run(run.agent.clone(), run.id.clone());
-    let id = AccountId { holder, window: Window::Run, is_shadow: false };
-    (tree_cost - before + snapshot.adjustment(&id, Timestamp(0))).max(NanoUsd::ZERO)
-}
-
-/// Looks up what accounts have spent that are not open yet.
-async fn seed(app: &Arc<App>, draws: &mut [Draw], now: Timestamp) {
-    for place in app.state.unseeded(draws, now) {
-        let draw = &mut draws[place];
-        // What a run has spent, the run itself knows.
-        if draw.id.window == Window::Run {
-            continue;
-        }
-        let (app, id, start) = (app.clone(), draw.id.clone(), draw.span.start);
-        let spent = tokio::task::spawn_blocking(move || app.spent(&id, start)).await;
-        // A budget of which nobody knows what is left has nothing left.
-        draw.seed = spent.ok().flatten().unwrap_or(draw.limit);
-    }
-}
-
-fn drawn(draws: &[Draw], id: &AccountId) -> bool {
-    draws.iter().any(|draw| draw.id == *id)
-}
-
-/// Every account that a call would count in, if there were a limit.
-fn payers(event: &Event) -> impl Iterator<Item = AccountId> {
-    let runs = event.run.iter().flat_map(|run| [Some(&run.id), run.parent.as_ref()]).flatten();
-    let runs = runs.map(|run| (Holder::Run(event.agent.clone(), run.clone()), Window::Run));
-    let key = event.key.as_deref().map(|key| Holder::Key(key.into()));
-    let others = key.into_iter().chain([Holder::Agent(event.agent.clone()), Holder::Everything]);
-    let others = others.flat_map(|holder| [Window::Day, Window::Month].map(|window| (holder.clone(), window)));
-    let ids = |(holder, window): (Holder, Window)| {
-        [false, true].map(|is_shadow| AccountId { holder: holder.clone(), window, is_shadow })
-    };
-    runs.chain(others).flat_map(ids)
 }
 
 fn asked(call: &Call<'_>, body: &[u8], sample: &PromptSample, reserve: Reserve) -> Asked {

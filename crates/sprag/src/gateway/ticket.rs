@@ -7,19 +7,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord, WouldBlock};
+use sprag_core::event::{Ending, Event, EventKind, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::limits::{EVENT_PATH_BYTES, MODEL_NAME_BYTES};
 use sprag_core::loops::{Action, Decision, Finding, Mode, Rules, Verdict};
-use sprag_core::money::NanoUsd;
-use sprag_core::policy::{Advice, Kill, chanting, killed, loop_warning};
+use sprag_core::policy::{Advice, Delay, Kill, chanting, killed};
 use sprag_core::price::cost;
 use sprag_core::run::Scope;
 use sprag_core::usage::Usage;
 use sprag_core::wire::{History, Refusal, Reply};
 use sprag_store::RunKey;
 use sprag_store::catalog::{KeyEntry, Snapshot};
-use sprag_store::state::{Lesson, RatesTaken, RunTotals, Settlement};
+use sprag_store::state::RatesTaken;
 use tokio::task::JoinHandle;
 
 use super::chant::Listener;
@@ -27,6 +26,7 @@ use super::detect::{self, Seen, SeenRun};
 use super::identify::leave_evidence;
 use super::killed::{KillWatch, Watched};
 use super::route::Route;
+use super::settled::{Settled, settle_run};
 use super::spending::Spending;
 use crate::app::App;
 use crate::config::Provider;
@@ -50,8 +50,8 @@ pub(crate) struct Ticket {
     spending: Spending,
     /// Something that the caller is told with the answer.
     warning: Option<String>,
-    /// The request waited so long because it repeats itself.
-    delay_ms: Option<u64>,
+    /// The request had to wait.
+    delay: Option<Delay>,
     /// Counted for its agent, outside any run.
     has_entered: bool,
     arrived: Instant,
@@ -74,23 +74,6 @@ pub(crate) struct TicketRun {
     pub(crate) history: Option<History>,
     /// What later requests need is left behind already.
     pub(crate) has_left_evidence: bool,
-}
-
-/// What settling found out.
-#[derive(Clone, Debug)]
-pub(crate) struct Settled {
-    pub(crate) cost: Option<NanoUsd>,
-    pub(crate) totals: RunTotals,
-    /// Something the caller should know.
-    pub(crate) warning: Option<String>,
-}
-
-impl Settled {
-    /// What the run has cost; None while nothing of it has a price.
-    pub(crate) fn known_run_cost(&self) -> Option<NanoUsd> {
-        let is_unknown = self.totals.unpriced_steps > 0 && self.totals.cost == NanoUsd::ZERO;
-        (!is_unknown).then_some(self.totals.cost)
-    }
 }
 
 impl Ticket {
@@ -139,7 +122,7 @@ impl Ticket {
             rates: RatesTaken::default(),
             spending: Spending::default(),
             warning: None,
-            delay_ms: None,
+            delay: None,
             has_entered: false,
             arrived,
             sample: PromptSample::default(),
@@ -275,13 +258,13 @@ impl Ticket {
     }
 
     /// The request waited.
-    pub(crate) fn mark_delayed(&mut self, delay_ms: u64) {
-        self.delay_ms = Some(delay_ms);
+    pub(crate) fn mark_delayed(&mut self, delay: Delay) {
+        self.delay = Some(delay);
     }
 
-    /// How long it waited.
-    pub(crate) fn delay_ms(&self) -> Option<u64> {
-        self.delay_ms
+    /// How long it waited, and why.
+    pub(crate) fn delay(&self) -> Option<Delay> {
+        self.delay
     }
 
     /// The request belongs to no run, and counts for its agent until it is settled.
@@ -310,6 +293,9 @@ impl Ticket {
     pub(crate) fn mark_answered(&mut self, status: u16, is_stream: bool) {
         self.answered_with = Some(status);
         self.event.status = status;
+        if status >= 400 {
+            self.spending.teaches_nothing();
+        }
         self.event.stream = is_stream;
     }
 
@@ -378,7 +364,12 @@ impl Ticket {
         if self.was_sent {
             event.cost = event.cost.max(self.spending.unread_cost(event, reply, self.answered_with));
         }
+        let runs = self.watched.as_ref().map_or(&[][..], |watched| &watched.runs);
+        let late = self.spending.begin_record(&self.app, event, runs);
         let lesson = event.usage.filter(|_| ending == Ending::Complete).and_then(|usage| self.spending.lesson(&usage));
+        if self.was_sent && lesson.is_none() {
+            self.spending.teaches_nothing();
+        }
         let warning = self.warning.take();
         let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply, lesson, warning));
         if let Some((run, rules)) = self.run.as_ref().zip(self.rules.as_ref()) {
@@ -391,7 +382,7 @@ impl Ticket {
         // Recorded first: should Sprag end in between, what is set aside is charged or the cost is, and never both.
         let used = event.usage.map_or(0, |usage| usage.total_tokens());
         self.app.state.correct_rates(&std::mem::take(&mut self.rates), used);
-        self.spending.settle(&self.app, event);
+        self.spending.settle(&self.app, event, runs, late);
         settled
     }
 
@@ -448,7 +439,7 @@ impl Ticket {
             rates: std::mem::take(&mut self.rates),
             spending: std::mem::take(&mut self.spending),
             warning: self.warning.take(),
-            delay_ms: self.delay_ms,
+            delay: self.delay,
             has_entered: std::mem::take(&mut self.has_entered),
             arrived: self.arrived,
             sample: std::mem::take(&mut self.sample),
@@ -466,32 +457,6 @@ impl Drop for Ticket {
         // Nobody saw an answer: the handler was cancelled because its client left, or it panicked.
         self.settle_aside(&Reply::default(), Ending::ClientGone);
     }
-}
-
-/// Adds a settled call to its run and remembers what ties later requests to it.
-fn settle_run(
-    app: &Arc<App>,
-    run: &mut TicketRun,
-    event: &Event,
-    reply: &Reply,
-    lesson: Option<Lesson>,
-    warning: Option<String>,
-) -> Settled {
-    let (cost, usage, ending, now) = (event.cost, event.usage, event.ending, app.clock.now());
-    let settlement = Settlement { cost, usage, ending, now };
-    let totals = app.state.settle(&run.key, settlement);
-    if let Some(lesson) = lesson {
-        app.state.learn(&run.key, event.model.as_deref().unwrap_or_default(), &lesson);
-    }
-    leave_evidence(app, run, event.run.as_ref(), event.ending, reply);
-    let is_named = |run: &RunRecord| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session);
-    if event.ending == Ending::Killed && !event.run.as_ref().is_some_and(is_named) {
-        app.keep_clues(run.key.clone());
-    }
-    let model = event.model.as_deref().unwrap_or("unknown");
-    let unpriced = event.unpriced.then(|| format!("model `{model}` has no price; its cost is unknown"));
-    let warning = event.verdict.as_ref().map(loop_warning).or(warning).or(unpriced);
-    Settled { cost: event.cost, totals, warning }
 }
 
 fn elapsed_ms(since: Instant) -> u32 {

@@ -61,10 +61,10 @@ async fn kinds_that_nobody_knows_do_not_overrun_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn others_wait_for_the_first_and_one_that_fails_lets_the_next_lead() {
-    let purse = purse(Window::Day).await;
-    let call = || wordy(&purse, Dialect::OpenaiChat, false, 30, None);
-    let first = tokio::spawn(call().header("x-mock-hold", "").header("x-mock-status", "500").fetch());
+async fn others_wait_for_the_first_and_one_that_fails_lets_them_go() {
+    let purse = Purse::start(|settings| settings.policies.defaults.budget = budget(Window::Day, 10_000)).await;
+    let call = || wordy(&purse, Dialect::OpenaiChat, false, 30, Some(300)).header("x-mock-hold", "");
+    let first = tokio::spawn(call().header("x-mock-status", "500").fetch());
     purse.provider.gate().reached(1).await;
     let others: Vec<_> = (0..20).map(|_| tokio::spawn(call().fetch())).collect();
     let app = &purse.sprag.app;
@@ -73,11 +73,14 @@ async fn others_wait_for_the_first_and_one_that_fails_lets_the_next_lead() {
     assert_eq!((purse.forwarded(), others.iter().filter(|other| other.is_finished()).count()), (1, 0));
     purse.provider.gate().open();
     assert_eq!(first.await.unwrap().unwrap().status, 500);
-    let mut passed = 0;
+    purse.provider.gate().close();
+    // Each on its own guess, all at once.
+    purse.provider.wait_for(|log| log.total == 21).await.unwrap();
+    purse.provider.gate().open();
     for other in others {
-        passed += usize::from(other.await.unwrap().unwrap().status == 200);
+        assert_eq!(other.await.unwrap().unwrap().status, 200);
     }
-    assert_eq!((passed, purse.account("everything monthly").settled), (3, cents(90)));
+    assert_eq!(purse.account("agent:default daily").settled, cents(20 * 30));
     purse.nothing_is_reserved();
 }
 
@@ -149,4 +152,23 @@ async fn two_guesses_do_not_share_what_one_of_them_may_need() {
     purse.quiet().await;
     purse.nothing_is_reserved();
     assert_eq!(purse.account("agent:default daily").settled, cents(60));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_anyway_waits_for_nobody() {
+    let purse = Purse::start(|settings| {
+        settings.policies.defaults.budget = budget(Window::Day, 5000);
+        settings.proxy.max_requests_per_agent = 1;
+    })
+    .await;
+    purse.sprag.app.pilots.set_patience(Duration::from_secs(3600));
+    let call = || wordy(&purse, Dialect::OpenaiChat, false, 30, None);
+    let first = tokio::spawn(call().header("x-mock-hold", "").fetch());
+    purse.provider.gate().reached(1).await;
+    // By the number of calls under way, not by the money, and while the first holds everybody else up.
+    assert_eq!(reason(&call().fetch().await.unwrap()), "rate_limited");
+    assert!(!first.is_finished());
+    purse.provider.gate().open();
+    assert_eq!(first.await.unwrap().unwrap().status, 200);
+    purse.nothing_is_reserved();
 }

@@ -156,21 +156,24 @@ async fn nobody_spends_the_run_of_anothers_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_that_nobody_reads_hold_what_they_may_cost_and_give_it_back() {
+async fn streams_that_are_left_hold_what_they_may_cost_and_are_charged_for_it() {
     const STREAMS: usize = 300;
-    let purse = strict_purse(3 * STREAMS as i64).await;
+    const MOST: i64 = 3 * STREAMS as i64;
+    let purse = strict_purse(MOST + 3).await;
     let mut open = Vec::new();
     for _ in 0..STREAMS {
         let call = wordy(&purse, Dialect::Anthropic, true, 3, Some(3)).header("x-mock-stall", "2");
         open.push(call.send().await.unwrap());
     }
-    assert_eq!(purse.account("agent:default daily").reserved, cents(3 * STREAMS as i64));
-    let refused = wordy(&purse, Dialect::Anthropic, true, 1, Some(1)).fetch().await.unwrap();
+    assert_eq!(purse.account("agent:default daily").reserved, cents(MOST));
+    let refused = wordy(&purse, Dialect::Anthropic, true, 4, Some(4)).fetch().await.unwrap();
     assert_eq!(reason(&refused), "budget_exceeded");
     assert_eq!(refused.json()["retry_after_seconds"], 1, "when they are over there is room: {}", refused.json());
     drop(open);
     purse.quiet().await;
     purse.nothing_is_reserved();
+    // Nobody has said what they cost, and not a cent may be passed.
+    assert_eq!(purse.account("agent:default daily").settled, cents(MOST));
     assert_eq!(wordy(&purse, Dialect::Anthropic, true, 3, Some(3)).fetch().await.unwrap().status, 200);
 }
 

@@ -9,6 +9,7 @@ mod crash;
 mod documented;
 mod hostile;
 mod levels;
+mod opening;
 mod outrun;
 mod purse;
 mod schedules;

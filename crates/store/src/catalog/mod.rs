@@ -218,15 +218,15 @@ impl Catalog {
         })
     }
 
-    /// Adds to what an account has spent in the time that begins at `start`, or takes from it. Gives what was added in all.
+    /// Adds to what an account has spent at a moment, or takes from it. Gives what was added at that moment in all.
     ///
     /// # Errors
     /// When it cannot be written; then nothing changes.
-    pub fn adjust(&self, account: &AccountId, start: Timestamp, amount: NanoUsd) -> Result<NanoUsd, StoreError> {
+    pub fn adjust(&self, account: &AccountId, at: Timestamp, amount: NanoUsd) -> Result<NanoUsd, StoreError> {
         self.change(|writer, snapshot| {
-            let total = NanoUsd(snapshot.adjustment(account, start).0.saturating_add(amount.0));
+            let total = NanoUsd(snapshot.adjustment_at(account, at).0.saturating_add(amount.0));
             let written = writer.in_transaction(|transaction| {
-                table::insert_adjustment(transaction, account, start, total, self.bounds.adjustments)
+                table::insert_adjustment(transaction, account, at, total, self.bounds.adjustments)
             });
             match written {
                 Ok(gone) => {
@@ -235,7 +235,7 @@ impl Catalog {
                             snapshot.remove_adjustment(&account, start);
                         }
                     }
-                    snapshot.set_adjustment(account, start, total);
+                    snapshot.set_adjustment(account, at, total);
                     (Ok(total), true)
                 }
                 Err(error) => (Err(error), false),

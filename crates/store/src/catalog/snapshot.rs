@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, AgentStanding, Kills};
+use sprag_core::policy::{AccountId, AgentStanding, Kills, Span};
 use sprag_core::time::Timestamp;
 
 use super::keys::Keys;
@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub kills: Kills,
     pub(super) agents: Arc<HashMap<AgentName, Arc<AgentStanding>>>,
     pub(super) marks: Arc<HashMap<RunKey, Mark>>,
-    /// By account, then by the beginning of the time that they are for.
+    /// By account, then by the moment that they are for.
     pub(super) adjustments: Arc<HashMap<AccountId, BTreeMap<Timestamp, NanoUsd>>>,
     pub(super) keys: Arc<Keys>,
 }
@@ -67,10 +67,16 @@ impl Snapshot {
         if self.marks.is_empty() { None } else { self.marks.get(run).copied() }
     }
 
-    /// What was added by hand to what an account has spent in the time that begins at `start`. Negative where it was
-    /// taken away.
+    /// What was added by hand to what an account has spent in a time. Negative where it was taken away.
     #[must_use]
-    pub fn adjustment(&self, account: &AccountId, start: Timestamp) -> NanoUsd {
-        self.adjustments.get(account).and_then(|of| of.get(&start)).copied().unwrap_or_default()
+    pub fn adjustment(&self, account: &AccountId, span: Span) -> NanoUsd {
+        self.adjustments
+            .get(account)
+            .map_or(NanoUsd::ZERO, |of| of.range(span.start..span.end).map(|(_, of)| *of).sum())
+    }
+
+    /// What was added at one moment.
+    pub(super) fn adjustment_at(&self, account: &AccountId, at: Timestamp) -> NanoUsd {
+        self.adjustments.get(account).and_then(|of| of.get(&at)).copied().unwrap_or_default()
     }
 }

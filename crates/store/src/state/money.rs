@@ -1,6 +1,6 @@
 //! The money of [`State`]: accounts with what is set aside for calls under way, and what calls use by habit.
 //!
-//! What was spent before an account was opened is the history's to tell: `unseeded` says for which draws it is needed.
+//! What was spent before an account was opened is the history's to tell: `reserve` says for which draws it is needed.
 
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
@@ -22,18 +22,11 @@ pub struct Lesson {
 }
 
 impl State {
-    /// The draws, by their place, whose accounts are not open for their time. They need a seed before `reserve`.
-    #[must_use]
-    pub fn unseeded(&self, draws: &[Draw], now: Timestamp) -> Vec<usize> {
-        match self {
-            State::Memory(state) => state.accounts.unseeded(draws, now),
-        }
-    }
-
     /// Sets money aside for a call on all its accounts, or on none. See [`sprag_core::policy::Ledger::reserve`].
     ///
     /// # Errors
-    /// The first account that has no room, or that there is no room for another account.
+    /// The first account that has no room, or that there is no room for another account, or those accounts that nobody
+    /// has said of what they have spent.
     pub fn reserve(
         &self,
         draws: &[Draw],
@@ -79,9 +72,37 @@ impl State {
         }
     }
 
+    /// Whether money was ever set aside. Where not, no account is open, and there is nothing to keep in step.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        match self {
+            State::Memory(state) => state.accounts.is_used(),
+        }
+    }
+
+    /// Something is about to be put on record that changes what these accounts have spent. None of them is opened
+    /// before `end_change`, which must follow.
+    pub fn begin_change<'a>(&self, ids: impl Iterator<Item = &'a AccountId>) {
+        match self {
+            State::Memory(state) => state.accounts.begin_change(ids),
+        }
+    }
+
+    /// It is on record, and open accounts know it.
+    pub fn end_change<'a>(&self, ids: impl Iterator<Item = &'a AccountId>) {
+        match self {
+            State::Memory(state) => state.accounts.end_change(ids),
+        }
+    }
+
     /// Adds what a call cost to those accounts that are open for its time, though it did not draw on them: their limits
-    /// were set while it was under way.
-    pub fn charge_late(&self, ids: impl Iterator<Item = AccountId>, at: Timestamp, cost: NanoUsd) {
+    /// were set while it was under way. Says which those are, by their place, and what they had spent before.
+    pub fn charge_late<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a AccountId>,
+        at: Timestamp,
+        cost: NanoUsd,
+    ) -> Vec<(usize, NanoUsd)> {
         match self {
             State::Memory(state) => state.accounts.charge_late(ids, at, cost),
         }
@@ -105,6 +126,14 @@ impl State {
     pub fn forget_accounts(&self, is_meant: impl Fn(&AccountId) -> bool) {
         match self {
             State::Memory(state) => state.accounts.forget(is_meant),
+        }
+    }
+
+    /// One account, if it is open.
+    #[must_use]
+    pub fn account(&self, id: &AccountId) -> Option<Account> {
+        match self {
+            State::Memory(state) => state.accounts.account(id),
         }
     }
 

@@ -19,8 +19,8 @@ pub struct Spender<'a> {
     pub budget: &'a Budget,
     /// The budget of everybody together.
     pub everything: &'a Budget,
-    /// The run of the call and those above it, nearest first, with what each has spent.
-    pub runs: &'a [(RunId, NanoUsd)],
+    /// The run of the call and those above it, nearest first.
+    pub runs: &'a [RunId],
     /// The civil day.
     pub day: Span,
     /// The civil month.
@@ -49,7 +49,7 @@ impl Draws {
 }
 
 /// A run is one account however long it takes.
-const ALWAYS: Span = Span { start: Timestamp(0), end: Timestamp(i64::MAX) };
+pub const ALWAYS: Span = Span { start: Timestamp(0), end: Timestamp(i64::MAX) };
 
 /// The accounts that a call draws on: its runs first, then the days, then the months; of each the key, the agent and
 /// everybody.
@@ -76,13 +76,13 @@ pub fn draws(spender: &Spender<'_>) -> Draws {
             .min_by_key(|(limit, ..)| *limit);
         if let Some((limit, level, budget)) = tightest {
             draws.kills_run |= mode == Mode::Enforce && budget.kill_run;
-            for (run, spent) in spender.runs {
+            for run in spender.runs {
                 let id = AccountId {
                     holder: Holder::Run(spender.agent.clone(), run.clone()),
                     window: Window::Run,
                     is_shadow,
                 };
-                kept.push(draw(id, limit, level, ALWAYS, *spent, budget));
+                kept.push(draw(id, limit, level, ALWAYS, budget));
             }
         }
         for (window, span) in [(Window::Day, spender.day), (Window::Month, spender.month)] {
@@ -90,7 +90,7 @@ pub fn draws(spender: &Spender<'_>) -> Draws {
                 let limit = if window == Window::Day { budget.daily_limit } else { budget.monthly_limit };
                 let Some(limit) = limit else { continue };
                 let id = AccountId { holder: holder.clone(), window, is_shadow };
-                kept.push(draw(id, limit, *level, span, NanoUsd::ZERO, budget));
+                kept.push(draw(id, limit, *level, span, budget));
             }
         }
     }
@@ -100,8 +100,8 @@ pub fn draws(spender: &Spender<'_>) -> Draws {
     draws
 }
 
-fn draw(id: AccountId, limit: NanoUsd, level: Level, span: Span, seed: NanoUsd, budget: &Budget) -> Draw {
-    Draw { id, limit, level, span, seed, stages: budget.stages.clone() }
+fn draw(id: AccountId, limit: NanoUsd, level: Level, span: Span, budget: &Budget) -> Draw {
+    Draw { id, limit, level, span, seed: None, stages: budget.stages.clone() }
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
 
     fn drawn(key: Option<&Budget>, agent: &Budget, everything: &Budget) -> Draws {
         let name = AgentName::parse("bot").unwrap();
-        let runs = [("task", 7), ("parent", 9)].map(|(id, spent)| (RunId::parse(id).unwrap(), NanoUsd(spent)));
+        let runs = ["task", "parent"].map(|id| RunId::parse(id).unwrap());
         draws(&Spender {
             agent: &name,
             key: key.map(|budget| ("key-1", budget)),
@@ -164,7 +164,6 @@ mod tests {
                 "everything monthly <= 500.00 by everything",
             ]
         );
-        assert_eq!([draws.enforced[0].seed, draws.enforced[1].seed], [NanoUsd(7), NanoUsd(9)]);
         assert_eq!((draws.enforced[2].span, draws.enforced[4].span), (DAY, MONTH));
         assert!(draws.kills_run && draws.shadow.is_empty());
     }

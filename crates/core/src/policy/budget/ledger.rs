@@ -7,15 +7,17 @@
 //! Not here: what was spent before an account was opened (the caller brings it as a seed), and what is on record.
 
 mod entries;
+mod epochs;
 mod slots;
 
-pub use entries::{Account, AccountState, Crossed, Denied, Draw, Held, Reservation, Shortfall};
+pub use entries::{Account, AccountState, Crossed, Denied, Draw, Held, Reservation, Seed, Shortfall};
+pub use epochs::Epoch;
 
 use super::AccountId;
 use crate::money::NanoUsd;
 use crate::time::Timestamp;
 use entries::reaches;
-use slots::Slots;
+use slots::{Opened, Slots};
 
 /// All accounts.
 #[derive(Debug, Default)]
@@ -30,19 +32,15 @@ impl Ledger {
         Ledger { slots: Slots::with_room(accounts) }
     }
 
-    /// Whether an account is open and covers the time of the draw; where not, its seed is needed. An account that was
-    /// asked for counts as used, so that it stays until it is drawn on.
-    #[must_use]
-    pub fn knows(&mut self, draw: &Draw, now: Timestamp) -> bool {
-        self.slots.knows(draw, now)
-    }
-
     /// Sets `amount` aside on all accounts, or on none. Where an account has not that much left and no call under way,
     /// what it has left is enough, as long as it covers `least`: a first call is not refused because of a guess, and
     /// guesses do not run side by side beyond a limit.
     ///
+    /// `now` is this moment, and the draws are of the time that the call was made in. An account that has begun anew in
+    /// between holds nothing for it.
+    ///
     /// # Errors
-    /// The first account in the order given that has no room.
+    /// The first account in the order given that has no room; or those that must be opened and have no seed.
     pub fn reserve(
         &mut self,
         draws: &[Draw],
@@ -51,8 +49,21 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Reservation, Denied> {
         let mut reservation = Reservation { amount, accounts: Vec::with_capacity(draws.len()) };
-        for draw in draws {
-            let place = self.slots.open(draw, now, draws).ok_or(Denied::LedgerFull)?;
+        let mut unseeded = Vec::new();
+        for (at, draw) in draws.iter().enumerate() {
+            let place = match self.slots.open(draw, now, draws) {
+                Opened::At(place) => place,
+                Opened::Later => continue,
+                Opened::Full => return Err(Denied::LedgerFull),
+                Opened::Unseeded => {
+                    unseeded.push((at, self.slots.epochs.now(&draw.id)));
+                    continue;
+                }
+            };
+            // An account before it may be the one to blame.
+            if !unseeded.is_empty() {
+                continue;
+            }
             let Some(account) = self.slots.at(place) else { continue };
             let Some(granted) = grant(account, draw.limit, amount, least) else {
                 return Err(Denied::Short(Box::new(Shortfall {
@@ -65,6 +76,9 @@ impl Ledger {
             reservation.amount = reservation.amount.min(granted);
             let is_repeat = reservation.accounts.iter().any(|held| held.place == place);
             reservation.accounts.push(Held { draw: draw.clone(), settled: account.settled, place, is_repeat });
+        }
+        if !unseeded.is_empty() {
+            return Err(Denied::Unseeded(unseeded));
         }
         self.hold(&reservation, reservation.amount);
         Ok(reservation)
@@ -113,7 +127,7 @@ impl Ledger {
                 account.reserved = (account.reserved - reservation.amount).max(NanoUsd::ZERO);
                 account.settled += cost;
             }
-            note_crossings(&held.draw, account.settled - cost, account.settled, &mut crossed);
+            crossed.extend(held.draw.crossed(account.settled - cost, account.settled));
         }
         crossed
     }
@@ -127,21 +141,35 @@ impl Ledger {
             if !draws[..at].iter().any(|earlier| earlier.id == draw.id) {
                 account.settled += cost;
             }
-            note_crossings(draw, account.settled - cost, account.settled, &mut crossed);
+            crossed.extend(draw.crossed(account.settled - cost, account.settled));
         }
         crossed
     }
 
+    /// Something is about to be put on record that changes what these accounts have spent. Until it is over, none of
+    /// them is opened: nobody could say whether what is read has it already.
+    pub fn begin_change<'a>(&mut self, ids: impl Iterator<Item = &'a AccountId>) {
+        ids.for_each(|id| self.slots.epochs.begin(id));
+    }
+
+    /// It is on record, and open accounts know it. Once for each [`Ledger::begin_change`].
+    pub fn end_change<'a>(&mut self, ids: impl Iterator<Item = &'a AccountId>) {
+        ids.for_each(|id| self.slots.epochs.end(id));
+    }
+
     /// Adds what a call cost to an account that it did not draw on, because its limit was set while the call was under
-    /// way. Only if the account is open for the time of the call.
-    pub fn charge_late(&mut self, id: &AccountId, at: Timestamp, cost: NanoUsd) {
-        if let Some(account) = self.slots.by_id(id).filter(|account| account.span.contains(at)) {
-            account.settled += cost;
-        }
+    /// way. Only if the account is open for the time of the call. Gives what it had spent before.
+    pub fn charge_late(&mut self, id: &AccountId, at: Timestamp, cost: NanoUsd) -> Option<NanoUsd> {
+        self.slots.epochs.next(id);
+        let account = self.slots.by_id(id).filter(|account| account.span.contains(at))?;
+        let before = account.settled;
+        account.settled += cost;
+        Some(before)
     }
 
     /// Adds to, or takes from, what an open account has spent, which never is less than nothing. Gives the account.
     pub fn adjust(&mut self, id: &AccountId, amount: NanoUsd) -> Option<Account> {
+        self.slots.epochs.next(id);
         let account = self.slots.by_id(id)?;
         account.settled = (account.settled + amount).max(NanoUsd::ZERO);
         Some(*account)
@@ -149,9 +177,16 @@ impl Ledger {
 
     /// Lets an account begin anew: nothing of what was settled counts any more. What is set aside stays.
     pub fn reset(&mut self, id: &AccountId) {
+        self.slots.epochs.next(id);
         if let Some(account) = self.slots.by_id(id) {
             account.settled = NanoUsd::ZERO;
         }
+    }
+
+    /// One account, if it is open.
+    #[must_use]
+    pub fn account(&mut self, id: &AccountId) -> Option<Account> {
+        self.slots.by_id(id).copied()
     }
 
     /// Forgets accounts without calls under way that were not drawn on for this long, and says how many.
@@ -201,16 +236,20 @@ fn grant(account: &Account, limit: NanoUsd, amount: NanoUsd, least: NanoUsd) -> 
     (is_alone && left > NanoUsd::ZERO && least <= left).then_some(left)
 }
 
-fn note_crossings(draw: &Draw, before: NanoUsd, after: NanoUsd, crossed: &mut Vec<Crossed>) {
-    for at in draw.stages.iter().map(|stage| stage.at).chain([100]) {
-        if reaches(after, draw.limit, at) && !reaches(before, draw.limit, at) {
-            crossed.push(Crossed { draw: draw.clone(), at, settled: after });
-        }
+impl Draw {
+    /// The stages, and the limit itself, that lie between what was spent before and what is spent now.
+    pub fn crossed(&self, before: NanoUsd, after: NanoUsd) -> impl Iterator<Item = Crossed> {
+        let is_new = move |at: &u8| reaches(after, self.limit, *at) && !reaches(before, self.limit, *at);
+        let all = self.stages.iter().map(|stage| stage.at).chain([100]).filter(is_new);
+        all.map(move |at| Crossed { draw: self.clone(), at, settled: after })
     }
 }
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod opening;
 
 #[cfg(test)]
 mod storm;

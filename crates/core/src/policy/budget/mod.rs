@@ -18,10 +18,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use account_text::BadAccount;
-pub use draws::{Draws, Spender, draws};
+pub use draws::{ALWAYS, Draws, Spender, draws};
 pub use estimate::{Asked, Estimate, Habits, estimate};
-pub use ledger::{Account, AccountState, Crossed, Denied, Draw, Held, Ledger, Reservation, Shortfall};
-pub use refusal::{denied_refusal, shortfall_refusal};
+pub use ledger::{Account, AccountState, Crossed, Denied, Draw, Epoch, Held, Ledger, Reservation, Seed, Shortfall};
+pub use refusal::{denied_refusal, shortfall_refusal, unknown_refusal};
 
 use crate::id::{AgentName, RunId};
 use crate::loops::Mode;

@@ -23,7 +23,15 @@ pub fn denied_refusal(denied: &Denied, kills: bool, now: Timestamp) -> Stop {
             let message = "every budget that fits into memory has calls under way; try again when some are over";
             Refusal { retry_after_seconds: Some(1), ..Refusal::new(Reason::Overloaded, message) }.into()
         }
+        Denied::Unseeded(_) => unknown_refusal().into(),
     }
+}
+
+/// The refusal of a call of which nobody can say now what its budgets have left.
+#[must_use]
+pub fn unknown_refusal() -> Refusal {
+    let message = "what was spent cannot be read now, and there are limits to it; try again in a moment";
+    Refusal { retry_after_seconds: Some(1), ..Refusal::new(Reason::Overloaded, message) }
 }
 
 /// The stop of a call for which an account has no room. `kills` says that a run out of money is killed.

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 static USUAL: LazyLock<Policy> = LazyLock::new(Policy::default);
 
 fn judge(facts: &Facts<'_>, loops: impl FnOnce() -> Decision) -> Result<Permit, Stop> {
-    super::judge(facts, Weighed::default, loops, Weighed::default).verdict
+    super::judge(facts, Weighed::default, loops, || Some(Weighed::default())).unwrap().verdict
 }
 
 fn fine() -> Facts<'static> {
@@ -209,4 +209,12 @@ fn every_model_that_may_answer_must_be_allowed() {
     assert_eq!(with(false, Some("dear"), &[]).unwrap_err(), "dear", "also where nothing else is understood");
     assert_eq!(with(false, Some("m"), &["dear".into()]).unwrap_err(), "dear");
     assert!(with(false, None, &[]).is_ok());
+}
+
+#[test]
+fn money_that_cannot_be_set_aside_yet_gives_no_permit_and_hides_no_stop() {
+    let judge = |facts: &Facts<'_>| super::judge(facts, Weighed::default, Decision::default, || None);
+    assert!(judge(&fine()).is_none());
+    let stopped = judge(&Facts { agent_in_flight: 4, ..fine() }).unwrap();
+    assert_eq!(stopped.verdict.unwrap_err().refusal.reason, Reason::RateLimited);
 }

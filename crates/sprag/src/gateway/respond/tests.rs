@@ -60,10 +60,17 @@ fn fairvisors_headers_stand_beside_our_own() {
     assert_eq!(headers[RETRY_AFTER], "3600");
     for (audience, expected) in [(imitating, Some("600")), (audience(&[]), None)] {
         let mut headers = HeaderMap::new();
-        mark_delay(&mut headers, &audience, 600);
+        mark_delay(&mut headers, &audience, of_loop(600));
         assert_eq!(headers[LOOP_DELAY], "600");
         assert_eq!(headers.get(FAIRVISOR_LOOP_DELAY).map(|value| value.to_str().unwrap()), expected);
+        let mut headers = HeaderMap::new();
+        mark_delay(&mut headers, &audience, Delay { ms: 600, reason: Reason::BudgetExceeded });
+        assert_eq!((headers.len(), &headers[DELAY]), (1, &HeaderValue::from(600)), "that is no loop");
     }
+}
+
+fn of_loop(ms: u64) -> Delay {
+    Delay { ms, reason: Reason::LoopDetected }
 }
 
 /// The scenarios that the documents behind Sprag state about refusals, as far as they are about what goes over the
@@ -112,7 +119,7 @@ fn refusals_are_as_the_documents_state() {
 
     let (input, expected) = case("throttle_header");
     let mut headers = HeaderMap::new();
-    mark_delay(&mut headers, &audience(&[Compat::Fairvisor]), input["count"].as_u64().unwrap() * 100);
+    mark_delay(&mut headers, &audience(&[Compat::Fairvisor]), of_loop(input["count"].as_u64().unwrap() * 100));
     for (name, value) in expected["headers"].as_object().unwrap() {
         assert_eq!(headers[name.replace("<product>", "Fairvisor").as_str()].to_str().unwrap(), value);
     }

@@ -3,14 +3,13 @@
 //! What they cost is not known, and nothing is booked for them. A budget that is used up refuses them all the same.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use http::request::Parts;
 use sprag_core::policy::Policy;
 use sprag_core::wire::named_models;
 use sprag_store::state::RunPlace;
 
-use super::{Payer, Spending, seed};
+use super::{Payer, Spending};
 use crate::app::App;
 use crate::config::Settings;
 use crate::gateway::encoding::{Decoder, decode_all};
@@ -19,18 +18,14 @@ use crate::gateway::ticket::Ticket;
 
 /// Plans the money of such a request: the least amount there is, from every account that a call of a known price would
 /// draw on.
-pub(in crate::gateway) async fn plan(
-    app: &Arc<App>,
+pub(in crate::gateway) fn plan(
+    app: &App,
     settings: &Settings,
     policy: &Policy,
     tree: &[RunPlace],
     ticket: &Ticket,
 ) -> Spending {
-    let now = ticket.event().at;
-    let mut draws = Payer { settings, policy, tree }.draws(app, ticket, now);
-    for draws in [&mut draws.enforced, &mut draws.shadow] {
-        seed(app, draws, now).await;
-    }
+    let draws = Payer { settings, policy, tree }.draws(app, ticket, ticket.event().at);
     Spending { draws, ..Spending::default() }
 }
 

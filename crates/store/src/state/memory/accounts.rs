@@ -17,13 +17,6 @@ pub(in crate::state) struct Accounts {
 }
 
 impl Accounts {
-    pub(in crate::state) fn unseeded(&self, draws: &[Draw], now: Timestamp) -> Vec<usize> {
-        if draws.is_empty() {
-            return Vec::new();
-        }
-        with_lock(&self.ledger, |ledger| (0..draws.len()).filter(|&at| !ledger.knows(&draws[at], now)).collect())
-    }
-
     pub(in crate::state) fn reserve(
         &self,
         draws: &[Draw],
@@ -47,12 +40,28 @@ impl Accounts {
         with_lock(&self.ledger, |ledger| ledger.raise(reservation, amount))
     }
 
-    pub(in crate::state) fn charge_late(&self, ids: impl Iterator<Item = AccountId>, at: Timestamp, cost: NanoUsd) {
-        with_lock(&self.ledger, |ledger| {
-            if !ledger.is_empty() {
-                ids.for_each(|id| ledger.charge_late(&id, at, cost));
-            }
-        });
+    pub(in crate::state) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Acquire)
+    }
+
+    pub(in crate::state) fn begin_change<'a>(&self, ids: impl Iterator<Item = &'a AccountId>) {
+        with_lock(&self.ledger, |ledger| ledger.begin_change(ids));
+    }
+
+    pub(in crate::state) fn end_change<'a>(&self, ids: impl Iterator<Item = &'a AccountId>) {
+        with_lock(&self.ledger, |ledger| ledger.end_change(ids));
+    }
+
+    pub(in crate::state) fn charge_late<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a AccountId>,
+        at: Timestamp,
+        cost: NanoUsd,
+    ) -> Vec<(usize, NanoUsd)> {
+        self.if_used(|ledger| {
+            let charged = ids.enumerate().map(|(place, id)| Some((place, ledger.charge_late(id, at, cost)?)));
+            charged.flatten().collect()
+        })
     }
 
     pub(in crate::state) fn room(&self, reservation: &Reservation) -> NanoUsd {
@@ -78,6 +87,10 @@ impl Accounts {
         self.if_used(|ledger| ledger.reset(id));
     }
 
+    pub(in crate::state) fn account(&self, id: &AccountId) -> Option<Account> {
+        self.if_used(|ledger| ledger.account(id))
+    }
+
     pub(in crate::state) fn all(&self) -> Vec<AccountState> {
         self.if_used(|ledger| ledger.accounts().collect())
     }
@@ -92,7 +105,7 @@ impl Accounts {
 
     /// Works on the ledger, unless nothing was ever set aside: then no account is open.
     fn if_used<R: Default>(&self, work: impl FnOnce(&mut Ledger) -> R) -> R {
-        match self.is_used.load(Ordering::Acquire) {
+        match self.is_used() {
             true => with_lock(&self.ledger, work),
             false => R::default(),
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::epochs::Epoch;
 use super::slots::Place;
 use crate::money::NanoUsd;
 use crate::policy::budget::{AccountId, Level, Stage};
@@ -19,10 +20,19 @@ pub struct Draw {
     pub level: Level,
     /// The time that the account covers; everything for a run.
     pub span: Span,
-    /// What was spent in that time before the account was opened; used only where it is not open for that time yet.
-    pub seed: NanoUsd,
+    /// What was spent in that time before the account was opened; needed only where it is not open for that time yet.
+    pub seed: Option<Seed>,
     /// What happens before the limit, in ascending order.
     pub stages: Arc<[Stage]>,
+}
+
+/// What an account has spent before it is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seed {
+    /// How much.
+    pub spent: NanoUsd,
+    /// Since when it was read, as [`Denied::Unseeded`] told. It is of no use once the account has changed since.
+    pub epoch: Epoch,
 }
 
 /// An account of the ledger.
@@ -73,6 +83,9 @@ pub struct Held {
 pub enum Denied {
     /// An account has no room.
     Short(Box<Shortfall>),
+    /// Accounts must be opened, and nobody has said what they have spent: the places of their draws, and the epoch for
+    /// what is read from now on.
+    Unseeded(Vec<(usize, Epoch)>),
     /// Every account that fits into memory has calls under way.
     LedgerFull,
 }
@@ -99,6 +112,13 @@ pub struct Crossed {
     pub at: u8,
     /// What is spent now.
     pub settled: NanoUsd,
+}
+
+impl From<NanoUsd> for Seed {
+    /// A seed that was read before anything happened.
+    fn from(spent: NanoUsd) -> Seed {
+        Seed { spent, epoch: Epoch::default() }
+    }
 }
 
 impl Shortfall {

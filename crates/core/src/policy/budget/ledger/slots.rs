@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::entries::{Account, AccountState, Draw};
+use super::entries::{Account, AccountState, Draw, Seed};
+use super::epochs::Epochs;
 use crate::limits::LEDGER_ACCOUNTS;
 use crate::money::NanoUsd;
 use crate::policy::budget::AccountId;
@@ -24,6 +25,7 @@ pub(super) struct Slots {
     ids: Vec<Option<AccountId>>,
     free: Vec<u32>,
     room: usize,
+    pub(super) epochs: Epochs,
 }
 
 #[derive(Debug)]
@@ -33,11 +35,24 @@ struct Slot {
     generation: u32,
 }
 
+/// What came of the wish to draw on an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opened {
+    /// It is open.
+    At(Place),
+    /// It must be opened, and there is no seed for it that holds.
+    Unseeded,
+    /// It covers a later time: the call was made before that began, and is none of its business.
+    Later,
+    /// There is no room, and nothing to forget.
+    Full,
+}
+
 /// How the time of a draw lies to that of its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lies {
     Same,
-    /// The clock went back.
+    /// The clock went back, or the call was made before the account began anew.
     Before,
     After,
     /// The windows were moved: another time zone.
@@ -52,37 +67,53 @@ impl Default for Slots {
 
 impl Slots {
     pub(super) fn with_room(room: usize) -> Slots {
-        Slots { by_id: HashMap::new(), slots: Vec::new(), ids: Vec::new(), free: Vec::new(), room }
+        let (by_id, epochs) = (HashMap::new(), Epochs::default());
+        Slots { by_id, slots: Vec::new(), ids: Vec::new(), free: Vec::new(), room, epochs }
     }
 
-    /// Whether the account of a draw is open for its time. It counts as used, so that it stays until it is drawn on.
-    pub(super) fn knows(&mut self, draw: &Draw, now: Timestamp) -> bool {
-        let Some(slot) = self.by_id.get(&draw.id).and_then(|&at| self.slots.get_mut(at as usize)) else { return false };
-        slot.account.last_at = slot.account.last_at.max(now);
-        matches!(lies(draw.span, slot.account.span), Lies::Same | Lies::Before)
-    }
-
-    /// The place of a draw's account, which is opened or begins anew where its time says so. `None` if there is no
-    /// room and nothing to forget. The accounts of the whole `call` stay.
-    pub(super) fn open(&mut self, draw: &Draw, now: Timestamp, call: &[Draw]) -> Option<Place> {
+    /// The place of a draw's account, which is opened or begins anew where its time says so. The accounts of the whole
+    /// `call` stay.
+    pub(super) fn open(&mut self, draw: &Draw, now: Timestamp, call: &[Draw]) -> Opened {
         let at = match self.by_id.get(&draw.id) {
             Some(&at) => at,
-            None => self.insert(draw, call)?,
+            None => match self.seed(draw) {
+                Some(seed) => match self.insert(draw, seed, call) {
+                    Some(at) => at,
+                    None => return Opened::Full,
+                },
+                None => return Opened::Unseeded,
+            },
         };
-        let slot = self.slots.get_mut(at as usize)?;
-        slot.follow(draw);
+        let Some(slot) = self.slots.get(at as usize) else { return Opened::Full };
+        let lies = lies(draw.span, slot.account.span);
+        // A clock that went back must not give a day back, so its calls count in the day that is open.
+        if lies == Lies::Before && now >= slot.account.span.start {
+            return Opened::Later;
+        }
+        let seed = match lies {
+            Lies::Same | Lies::Before => None,
+            Lies::After | Lies::Across => match self.seed(draw) {
+                Some(seed) => Some(seed),
+                None => return Opened::Unseeded,
+            },
+        };
+        let Some(slot) = self.slots.get_mut(at as usize) else { return Opened::Full };
+        if let Some(seed) = seed {
+            slot.begin(draw.span, seed, lies);
+        }
         slot.account.last_at = slot.account.last_at.max(now);
-        Some(Place { slot: at, generation: slot.generation })
+        Opened::At(Place { slot: at, generation: slot.generation })
     }
 
-    /// The account of a draw, if it is open for its time or for an earlier one. Nothing is forgotten for it.
+    /// The account of a draw, if it is open for its time.
     pub(super) fn find(&mut self, draw: &Draw) -> Option<&mut Account> {
-        let slot = self.slots.get_mut(*self.by_id.get(&draw.id)? as usize)?;
-        if lies(draw.span, slot.account.span) == Lies::Before {
-            return None;
-        }
-        slot.follow(draw);
-        Some(&mut slot.account)
+        self.by_id(&draw.id).filter(|account| account.span == draw.span)
+    }
+
+    /// What an account begins with, if that is known and still holds.
+    fn seed(&mut self, draw: &Draw) -> Option<NanoUsd> {
+        let Seed { spent, epoch } = draw.seed?;
+        self.epochs.holds(&draw.id, epoch).then_some(spent)
     }
 
     pub(super) fn by_id(&mut self, id: &AccountId) -> Option<&mut Account> {
@@ -117,11 +148,11 @@ impl Slots {
         self.forget_where(usize::MAX, |_, id, _| is_meant(id))
     }
 
-    fn insert(&mut self, draw: &Draw, call: &[Draw]) -> Option<u32> {
+    fn insert(&mut self, draw: &Draw, seed: NanoUsd, call: &[Draw]) -> Option<u32> {
         if self.by_id.len() >= self.room && !self.forget_idlest(call) {
             return None;
         }
-        let account = Account { settled: draw.seed, span: draw.span, ..Account::default() };
+        let account = Account { settled: seed, span: draw.span, ..Account::default() };
         let at = match self.free.pop() {
             Some(at) => at,
             None => {
@@ -164,6 +195,8 @@ impl Slots {
             }
             let Some(id) = id.take() else { continue };
             self.by_id.remove(&id);
+            // What was settled on it since is missing in what somebody may be reading for it.
+            self.epochs.next(&id);
             slot.generation = slot.generation.wrapping_add(1);
             self.free.push(at);
             forgotten += 1;
@@ -173,19 +206,16 @@ impl Slots {
 }
 
 impl Slot {
-    /// Lets the account begin anew where the draw is of a later time. Calls under way belong to the time before.
-    fn follow(&mut self, draw: &Draw) {
-        match lies(draw.span, self.account.span) {
-            Lies::Same | Lies::Before => {}
-            Lies::After => {
-                self.account = Account { settled: draw.seed, span: draw.span, ..Account::default() };
+    /// Lets the account cover another time. Calls under way belong to the time before, unless only the zone is another.
+    fn begin(&mut self, span: Span, seed: NanoUsd, lies: Lies) {
+        let reserved = match lies {
+            Lies::Across => self.account.reserved,
+            Lies::Same | Lies::Before | Lies::After => {
                 self.generation = self.generation.wrapping_add(1);
+                NanoUsd::ZERO
             }
-            Lies::Across => {
-                self.account.settled = draw.seed;
-                self.account.span = draw.span;
-            }
-        }
+        };
+        self.account = Account { settled: seed, reserved, span, last_at: self.account.last_at };
     }
 }
 

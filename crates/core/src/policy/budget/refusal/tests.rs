@@ -21,7 +21,7 @@ fn short(holder: Holder, window: Window, level: Level, [limit, settled, reserved
         limit: cents(limit),
         level,
         span: Span { start: Timestamp(0), end: END },
-        seed: NanoUsd::ZERO,
+        seed: None,
         stages: Arc::default(),
     };
     let account = Account { settled: cents(settled), reserved: cents(reserved), ..Account::default() };
