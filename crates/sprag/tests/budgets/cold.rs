@@ -63,6 +63,8 @@ async fn kinds_that_nobody_knows_do_not_overrun_together() {
 #[tokio::test(flavor = "multi_thread")]
 async fn others_wait_for_the_first_and_one_that_fails_lets_them_go() {
     let purse = Purse::start(|settings| settings.policies.defaults.budget = budget(Window::Day, 10_000)).await;
+    // Longer than this test takes: nobody goes on because of that.
+    purse.sprag.app.pilots.set_patience(Duration::from_secs(600));
     let call = || wordy(&purse, Dialect::OpenaiChat, false, 30, Some(300)).header("x-mock-hold", "");
     let first = tokio::spawn(call().header("x-mock-status", "500").fetch());
     purse.provider.gate().reached(1).await;
