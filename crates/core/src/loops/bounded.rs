@@ -1,5 +1,34 @@
 //! Lists of the last few of something. Most runs are short: a list takes no more room than it needs.
 
+use std::ops::Deref;
+
+/// A list that takes no more room than it needs, and seldom changes.
+#[derive(Clone, Debug)]
+pub(super) struct Few<T>(Box<[T]>);
+
+impl<T> Few<T> {
+    /// Lets it be changed as a whole.
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut Vec<T>)) {
+        let mut list = std::mem::take(&mut self.0).into_vec();
+        change(&mut list);
+        self.0 = list.into_boxed_slice();
+    }
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Few<T> {
+        Few(Box::default())
+    }
+}
+
+impl<T> Deref for Few<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
 /// Adds an element, and lets the oldest go where there are too many; gives it.
 pub(super) fn push_bounded<T>(kept: &mut Vec<T>, new: T, most: usize) -> Option<T> {
     let gone = (kept.len() >= most && !kept.is_empty()).then(|| kept.remove(0));

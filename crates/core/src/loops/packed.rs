@@ -3,42 +3,60 @@
 //! A hundred thousand runs are kept at once. Small numbers take one byte, hashes as many as telling apart needs.
 //! Bytes that end too early read as zeros: they were written by this process, so there is nobody to report to.
 
-/// Room for a record comes in multiples of this. Records of all sizes that grow byte by byte would leave the allocator
-/// with holes that fit nobody.
+/// Room for a record comes in these steps. Records of all sizes that grow byte by byte would leave the allocator with
+/// holes that fit nobody.
 const GRAIN: usize = 16;
+/// What allocators put before each piece: with it, a record fills whole grains.
+const HEAD: usize = 8;
+/// They give no less.
+const LEAST: usize = 2 * GRAIN - HEAD;
 
-/// The bytes of a record that changes at every step.
+/// The bytes of a record that changes at every step. The last byte says how many at the end, itself included, are only
+/// room. Without any there is nothing at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kept(Vec<u8>);
+pub(super) struct Kept(Box<[u8]>);
 
 impl Kept {
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.0[..self.len()]
     }
 
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.0.capacity()
+        self.0.len()
     }
 
     /// Writes it anew.
     pub(super) fn set(&mut self, bytes: &[u8]) {
-        self.shift(self.0.len(), bytes);
+        self.shift(self.len(), bytes);
     }
 
     /// Takes bytes from the front, and adds others behind.
     pub(super) fn shift(&mut self, gone: usize, new: &[u8]) {
-        let length = self.0.len() - gone + new.len();
-        let room = length.next_multiple_of(GRAIN);
-        if self.0.capacity() < length || self.0.capacity() > room + GRAIN {
-            let mut bytes = Vec::with_capacity(room);
-            bytes.extend_from_slice(&self.0[gone..]);
-            bytes.extend_from_slice(new);
+        let stays = gone..self.len();
+        let length = stays.len() + new.len();
+        if length == 0 {
+            self.0 = Box::default();
+            return;
+        }
+        let room = ((length + 1 + HEAD).next_multiple_of(GRAIN) - HEAD).max(LEAST);
+        let start = stays.len();
+        if self.0.len() < room || self.0.len() > room + GRAIN {
+            let mut bytes = vec![0; room].into_boxed_slice();
+            bytes[..start].copy_from_slice(&self.0[stays]);
             self.0 = bytes;
         } else {
-            self.0.drain(..gone);
-            self.0.extend_from_slice(new);
+            self.0.copy_within(stays, 0);
         }
+        self.0[start..length].copy_from_slice(new);
+        let left = self.0.len() - length;
+        if let Some(last) = self.0.last_mut() {
+            *last = left as u8;
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.0.len() - self.0.last().map_or(0, |left| usize::from(*left))
     }
 }
 
@@ -114,6 +132,13 @@ impl<'a> Reader<'a> {
     /// What has not been read.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.0
+    }
+
+    /// The next bytes, or as many as there are.
+    pub(super) fn take(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        taken
     }
 
     #[inline]
@@ -236,6 +261,34 @@ mod tests {
             prop_assert_eq!((reader.ascending(&mut into), into[0], into[1]), ((2, !mark), 7, 300));
             prop_assert!(reader.is_at_end());
         }
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_is_kept_in_little_more_room(pieces in prop::collection::vec((0..40_usize, 0..40_usize), 1..40)) {
+            let (mut kept, mut wanted) = (Kept::default(), Vec::new());
+            for (gone, new) in pieces {
+                let gone = gone.min(wanted.len());
+                let new = vec![new as u8; new];
+                wanted.drain(..gone);
+                wanted.extend_from_slice(&new);
+                kept.shift(gone, &new);
+                prop_assert_eq!(kept.bytes(), &wanted[..]);
+                prop_assert!(kept.heap_bytes() <= (wanted.len() + 1).max(LEAST) + 2 * GRAIN);
+                prop_assert_eq!(kept.heap_bytes() == 0, wanted.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_fills_its_room_to_the_last_byte_but_one() {
+        let room_of = |length: usize| {
+            let mut kept = Kept::default();
+            kept.set(&vec![1; length]);
+            assert_eq!(kept.bytes().len(), length);
+            kept.heap_bytes()
+        };
+        assert_eq!([0, 1, 23, 24, 39, 40].map(room_of), [0, 24, 24, 40, 40, 56]);
     }
 
     #[test]

@@ -4,8 +4,13 @@
 //! rule says otherwise: the same calls or the same or a similar answer to those prompts, or tool results in between of
 //! which none was new. Answers with different numbers are not similar: "item 17 done" is not "item 18 done".
 
+mod past;
+
+use std::borrow::Cow;
+
+use self::past::{Answered, Asked, Past, mode_of};
 use super::bounded::push_bounded;
-use super::packed::narrow;
+use super::packed::{Kept, narrow};
 use super::prompt::{Answer, Prompt};
 use super::simhash::{hamming, similarity_hash};
 use super::words::{WordSet, numbers};
@@ -16,55 +21,33 @@ use crate::time::Timestamp;
 /// Answers closer than this are similar.
 const CLOSE_BITS: u32 = 3;
 
-/// The last prompts by their words.
+/// The last prompts by their words, packed. Nothing where it is off.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Similar {
-    mode: Mode,
-    /// Newest last.
-    prompts: Vec<Asked>,
-    /// Results seen, newest last.
-    results: Vec<u16>,
-    results_since: u32,
-    new_results_since: u32,
-}
-
-#[derive(Clone, Debug)]
-struct Asked {
-    step: u32,
-    /// Since the epoch.
-    second: u32,
-    /// Packed.
-    words: Box<[u8]>,
-    answer: Option<Answered>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Answered {
-    exact: u32,
-    calls: u32,
-    /// Its lower and its upper half.
-    simhash: [u32; 2],
-    numbers: u32,
-}
+pub(super) struct Similar(Kept);
 
 impl Similar {
     /// What was seen in another mode is no evidence.
     pub(super) fn set_mode(&mut self, mode: Mode) {
-        if self.mode != mode {
-            *self = Similar { mode, ..Similar::default() };
+        if mode == Mode::Off {
+            self.0 = Kept::default();
+        } else if mode_of(self.0.bytes()) != mode {
+            self.0.set(&Past { mode, ..Past::default() }.pack());
         }
     }
 
     /// Notes the results of a turn.
     pub(super) fn note_results(&mut self, results: impl Iterator<Item = u64>) {
+        let mut past = self.past();
         for result in results.map(|result| narrow(result) as u16) {
-            self.results_since += 1;
-            if self.results.contains(&result) {
+            past.has_results = true;
+            if past.results.contains(&result) {
                 continue;
             }
-            self.new_results_since += 1;
-            push_bounded(&mut self.results, result, SIMILAR_RESULTS);
+            past.has_new_results = true;
+            push_bounded(&mut past.results, result, SIMILAR_RESULTS);
         }
+        let bytes = past.pack();
+        self.0.set(&bytes);
     }
 
     /// Looks at a prompt of the user, and keeps it. `prompt` is None where the request repeats the prompt before.
@@ -75,30 +58,38 @@ impl Similar {
         prompt: Option<&Prompt<'_>>,
         rule: &SimilarRule,
     ) -> Option<Finding> {
+        let mut past = self.past();
         let words = match prompt {
             Some(prompt) => WordSet::new(&prompt.text),
-            None => WordSet::unpack(&self.prompts.last()?.words),
+            None => WordSet::unpack(&past.prompts.last()?.words),
         };
         let is_evidence = !words.is_empty() && !prompt.is_some_and(|prompt| prompt.is_short);
-        let finding = is_evidence.then(|| self.compare(step, now, &words, rule)).flatten();
+        let finding = is_evidence.then(|| past.compare(step, now, &words, rule)).flatten();
         let second = u32::try_from(now.0 / 1000).unwrap_or(0);
         let most = (rule.common.window.requests as usize).clamp(1, SIMILAR_PROMPTS);
-        self.prompts.drain(..self.prompts.len().saturating_sub(most));
-        push_bounded(&mut self.prompts, Asked { step, second, words: words.pack(), answer: None }, most);
-        (self.results_since, self.new_results_since) = (0, 0);
+        past.prompts.drain(..past.prompts.len().saturating_sub(most));
+        let asked = Asked { step, second, answer: None, words: Cow::Owned(words.pack()) };
+        push_bounded(&mut past.prompts, asked, most);
+        (past.has_results, past.has_new_results) = (false, false);
+        let bytes = past.pack();
+        self.0.set(&bytes);
         finding
     }
 
     /// The latest prompt is tried again as another step.
     pub(super) fn retry(&mut self, step: u32) {
-        if let Some(latest) = self.prompts.last_mut().filter(|latest| latest.answer.is_none()) {
+        let mut past = self.past();
+        if let Some(latest) = past.prompts.last_mut().filter(|latest| latest.answer.is_none()) {
             latest.step = step;
+            let bytes = past.pack();
+            self.0.set(&bytes);
         }
     }
 
     /// Notes an answer.
     pub(super) fn answer(&mut self, step: u32, text: &str, answer: &Answer) {
-        if let Some(asked) = self.prompts.iter_mut().rev().find(|asked| asked.step == step) {
+        let mut past = self.past();
+        if let Some(asked) = past.prompts.iter_mut().rev().find(|asked| asked.step == step) {
             let simhash = similarity_hash(text);
             let or_none = |hash: u64| if hash == 0 { 0 } else { narrow(hash).max(1) };
             asked.answer = Some(Answered {
@@ -107,11 +98,24 @@ impl Similar {
                 simhash: [simhash as u32, (simhash >> 32) as u32],
                 numbers: narrow(numbers(text)),
             });
+            let bytes = past.pack();
+            self.0.set(&bytes);
         }
     }
 
+    /// Bytes kept beside the value itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.heap_bytes()
+    }
+
+    fn past(&self) -> Past<'_> {
+        Past::unpack(self.0.bytes())
+    }
+}
+
+impl Past<'_> {
     fn compare(&self, step: u32, now: Timestamp, words: &WordSet, rule: &SimilarRule) -> Option<Finding> {
-        let mut alike: Vec<&Asked> = Vec::new();
+        let mut alike: Vec<&Asked<'_>> = Vec::new();
         let mut closest = 0.0_f64;
         let mut hit = now;
         for asked in rule.common.window.last_of(&self.prompts).iter().rev() {
@@ -145,16 +149,10 @@ impl Similar {
         })
     }
 
-    fn has_second_signal(&self, alike: &[&Asked]) -> bool {
+    fn has_second_signal(&self, alike: &[&Asked<'_>]) -> bool {
         let answers: Vec<Answered> = alike.iter().filter_map(|asked| asked.answer).collect();
         let has_same_answers = answers.windows(2).any(|pair| pair[0].is_like(&pair[1]));
-        has_same_answers || self.results_since > 0 && self.new_results_since == 0
-    }
-
-    /// Bytes kept beside the value itself.
-    pub(super) fn heap_bytes(&self) -> usize {
-        let words: usize = self.prompts.iter().map(|asked| asked.words.len()).sum();
-        words + self.prompts.capacity() * size_of::<Asked>() + self.results.capacity() * size_of::<u16>()
+        has_same_answers || self.has_results && !self.has_new_results
     }
 }
 
@@ -179,19 +177,23 @@ mod tests {
     #[test]
     fn the_oldest_prompts_and_results_leave_first() {
         let mut similar = Similar::default();
+        similar.set_mode(Mode::Enforce);
         let mut rule = Rules::default().similar;
         rule.common.window.requests = SIMILAR_PROMPTS as u32;
         for step in 0..=SIMILAR_PROMPTS as u32 {
             let turn = Turn { user_text: "a few words".into(), ..Turn::default() };
             similar.look(step, Timestamp(0), Prompt::read(&turn, PromptScope::Turn).as_ref(), &rule);
             let first = step.saturating_sub(SIMILAR_PROMPTS as u32 - 1);
-            assert_eq!(similar.prompts[0].step, first);
+            assert_eq!(similar.past().prompts[0].step, first);
         }
-        similar.note_results(0..SIMILAR_RESULTS as u64);
-        similar.note_results([0].into_iter());
-        assert_eq!(similar.new_results_since as usize, SIMILAR_RESULTS, "at the bound all are known");
-        similar.note_results([u64::MAX, 0].into_iter());
-        assert_eq!(similar.new_results_since as usize, SIMILAR_RESULTS + 2, "past it the oldest is new again");
-        assert_eq!(similar.results.len(), SIMILAR_RESULTS);
+        let mut has_new = |results: &[u64]| {
+            similar.look(9, Timestamp(0), None, &rule);
+            similar.note_results(results.iter().copied());
+            similar.past().has_new_results
+        };
+        let all: Vec<u64> = (0..SIMILAR_RESULTS as u64).collect();
+        assert!(has_new(&all) && !has_new(&[0]), "at the bound all are known");
+        assert!(has_new(&[u64::MAX]) && has_new(&[0]), "past it the oldest is new again");
+        assert_eq!(similar.past().results.len(), SIMILAR_RESULTS);
     }
 }

@@ -64,8 +64,7 @@ struct PromptWatch {
     trail: Trail,
     exact_since: Since,
     oscillation_since: Since,
-    /// Where that watches the run.
-    similar: Option<Box<Similar>>,
+    similar: Similar,
     /// Answers to compare are asked for.
     wants_answers: bool,
     wants_similar_answers: bool,
@@ -92,7 +91,7 @@ impl RunWatch {
         }
         if self.is_retry {
             self.prompts.trail.retry(arrival.step);
-            self.prompts.similar.iter_mut().for_each(|similar| similar.retry(arrival.step));
+            self.prompts.similar.retry(arrival.step);
         } else {
             let is_waiting = self.progress.is_waiting();
             let found = self.prompts.arrive(arrival, rules);
@@ -160,11 +159,7 @@ impl PromptWatch {
         self.trail.set_scope(rules.prompt_scope);
         self.exact_since.set_mode(exact_mode, &self.trail);
         self.oscillation_since.set_mode(oscillation_mode, &self.trail);
-        if similar_mode == Mode::Off {
-            self.similar = None;
-        } else {
-            self.similar.get_or_insert_default().set_mode(similar_mode);
-        }
+        self.similar.set_mode(similar_mode);
         self.wants_answers = exact_mode != Mode::Off;
         self.wants_similar_answers = similar_mode != Mode::Off && rules.similar.needs_second_signal;
         if [exact_mode, oscillation_mode, similar_mode] == [Mode::Off; 3] {
@@ -189,12 +184,12 @@ impl PromptWatch {
                 findings.extend(oscillation::look(latest, earlier, arrival.is_declared, &rules.oscillation));
             }
         }
-        if let Some(similar) = &mut self.similar {
+        if similar_mode != Mode::Off {
             if self.wants_similar_answers {
-                similar.note_results(results_with_calls(arrival.turn));
+                self.similar.note_results(results_with_calls(arrival.turn));
             }
             if !prompt.as_ref().is_some_and(|prompt| prompt.is_results) {
-                findings.extend(similar.look(arrival.step, arrival.now, prompt.as_ref(), &rules.similar));
+                findings.extend(self.similar.look(arrival.step, arrival.now, prompt.as_ref(), &rules.similar));
             }
         }
         findings
@@ -208,14 +203,14 @@ impl PromptWatch {
         if self.wants_answers {
             self.trail.answer(departure.step, &answer);
         }
-        if let Some(similar) = self.similar.as_mut().filter(|_| self.wants_similar_answers) {
-            similar.answer(departure.step, &departure.reply.text, &answer);
+        if self.wants_similar_answers {
+            self.similar.answer(departure.step, &departure.reply.text, &answer);
         }
     }
 
     /// Bytes kept beside the value itself.
     fn heap_bytes(&self) -> usize {
-        self.trail.heap_bytes() + self.similar.as_ref().map_or(0, |similar| size_of::<Similar>() + similar.heap_bytes())
+        self.trail.heap_bytes() + self.similar.heap_bytes()
     }
 }
 

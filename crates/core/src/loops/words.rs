@@ -172,10 +172,10 @@ impl WordSet {
     }
 
     /// Writes it down.
-    pub(super) fn pack(&self) -> Box<[u8]> {
+    pub(super) fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(2 * self.lowest.len() + 1);
         put_ascending(&mut bytes, &self.lowest, self.is_whole);
-        bytes.into_boxed_slice()
+        bytes
     }
 
     /// Reads what was written.

@@ -9,7 +9,7 @@ use super::tool_names::ToolNames;
 use super::{Kind, Step};
 use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS};
 use crate::loops::attempts::Outcome as Before;
-use crate::loops::bounded::push_bounded;
+use crate::loops::bounded::{Few, push_bounded};
 use crate::loops::evidence::{Action, Outcome, TELLING_BYTES};
 use crate::loops::packed::narrow;
 use crate::loops::{Arrival, Departure, Finding, Mode, ProgressRule, ToolResult, Turn};
@@ -28,20 +28,27 @@ pub(crate) struct State {
     /// What was seen in shadow is no evidence for enforcement.
     mode: Mode,
     steps: Log,
-    threads: Vec<Thread>,
+    threads: Few<Thread>,
     /// Oldest first.
-    pending: Vec<Pending>,
+    pending: Few<Pending>,
     tool_names: ToolNames,
+    /// Few runs have any.
+    oddities: Option<Box<Oddities>>,
+    /// Items of the last request.
+    items: u32,
+    has_new_work: bool,
+}
+
+/// What a run does that does not simply go on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Oddities {
     /// The conversation asked last, and how often it was asked again after an answer.
     asked: Option<u32>,
     asked_again: u32,
-    /// Items of the last request.
-    items: u32,
     /// Rewritings of the history without new work in between.
     compactions: u32,
     /// The conversation that the last of them seemed to replace.
     replaced: Option<u32>,
-    has_new_work: bool,
 }
 
 /// A conversation.
@@ -89,11 +96,11 @@ impl State {
         let key = answered.filter(|_| turn.said.is_none()).map_or(narrow(turn.opening), |pending| pending.thread);
         if let Some(used) = answered {
             // Older answers of the conversation have been carried back by now.
-            self.pending.retain(|pending| pending.thread != used.thread || pending.number >= used.number);
+            let is_newer = |pending: &Pending| pending.thread != used.thread || pending.number >= used.number;
+            self.pending.change(|pending| pending.retain(is_newer));
         }
         let compaction = self.note_compaction(turn, key, rule);
-        let known = self.threads.iter().position(|thread| thread.key == key);
-        let thread = known.map(|at| self.threads.remove(at));
+        let thread = self.thread(key).copied();
         let step = self.finish(arrival, thread, answered, key);
         self.note_thread(key, arrival);
         let Some(mut step) = step else { return compaction };
@@ -128,9 +135,11 @@ impl State {
         let text = reply.text.trim_ascii();
         let (text_bytes, text) = measured(text);
         let number = departure.step;
-        self.pending.retain(|pending| pending.number != number);
-        let pending = Pending { number, thread, action, tool_name, call_ids, text_bytes, text };
-        push_bounded(&mut self.pending, pending, PENDING);
+        let answered = Pending { number, thread, action, tool_name, call_ids, text_bytes, text };
+        self.pending.change(|pending| {
+            pending.retain(|pending| pending.number != number);
+            push_bounded(pending, answered, PENDING);
+        });
     }
 
     /// Whether one of the last steps was a wait.
@@ -141,9 +150,10 @@ impl State {
     /// Bytes kept beside the value itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.steps.heap_bytes()
-            + self.threads.capacity() * size_of::<Thread>()
-            + self.pending.capacity() * size_of::<Pending>()
+            + size_of_val(&self.threads[..])
+            + size_of_val(&self.pending[..])
             + self.tool_names.heap_bytes()
+            + self.oddities.as_ref().map_or(0, |_| size_of::<Oddities>())
     }
 
     /// Steps, conversations and tool names that are kept.
@@ -160,11 +170,12 @@ impl State {
             return None;
         }
         let end = arrival.end.map(narrow);
-        if self.asked != end {
-            (self.asked, self.asked_again) = (end, 0);
+        let known = self.oddities.get_or_insert_default();
+        if known.asked != end {
+            (known.asked, known.asked_again) = (end, 0);
         }
-        self.asked_again += 1;
-        (self.asked_again >= rule.asked_again).then(|| asked_again(self.asked_again, arrival.step, rule))
+        known.asked_again += 1;
+        (known.asked_again >= rule.asked_again).then(|| asked_again(known.asked_again, arrival.step, rule))
     }
 
     /// The kept answer that a request without history carries on.
@@ -225,16 +236,17 @@ impl State {
 
     fn note_thread(&mut self, key: u32, arrival: &Arrival<'_>) {
         let turn = arrival.turn;
-        self.threads.retain(|thread| thread.key != key);
         let text = if turn.said.is_none() && turn.results.is_empty() { turn.user_text.as_ref() } else { "" };
         let (text_bytes, text) = measured(text);
         let is_told = turn.said.is_some();
         if is_told && !self.pending.is_empty() {
-            self.pending.retain(|pending| pending.thread != key);
-            self.pending.shrink_to_fit();
+            self.pending.change(|pending| pending.retain(|pending| pending.thread != key));
         }
-        let thread = Thread { key, number: arrival.step, text_bytes, text, is_told };
-        push_bounded(&mut self.threads, thread, PROGRESS_THREADS);
+        let latest = Thread { key, number: arrival.step, text_bytes, text, is_told };
+        self.threads.change(|threads| {
+            threads.retain(|thread| thread.key != key);
+            push_bounded(threads, latest, PROGRESS_THREADS);
+        });
         self.items = u32::try_from(turn.items).unwrap_or(u32::MAX);
     }
 
@@ -242,18 +254,19 @@ impl State {
     fn note_compaction(&mut self, turn: &Turn<'_>, key: u32, rule: &ProgressRule) -> Option<Finding> {
         let items = u32::try_from(turn.items).unwrap_or(u32::MAX);
         let is_known = self.threads.iter().any(|thread| thread.key == key);
-        if is_known && self.replaced == Some(key) {
+        if let Some(known) = self.oddities.as_mut().filter(|known| is_known && known.replaced == Some(key)) {
             // It goes on: the other one was a conversation beside it.
-            (self.compactions, self.replaced) = (0, None);
+            (known.compactions, known.replaced) = (0, None);
         }
         if is_known || turn.is_continued || self.items < COMPACTED_ITEMS || items > self.items / 2 {
             return None;
         }
-        self.compactions = if self.has_new_work { 0 } else { self.compactions + 1 };
+        let known = self.oddities.get_or_insert_default();
+        known.compactions = if self.has_new_work { 0 } else { known.compactions + 1 };
         self.has_new_work = false;
-        self.replaced = self.threads.last().map(|thread| thread.key);
+        known.replaced = self.threads.last().map(|thread| thread.key);
         let last = self.threads.last().map_or(0, |thread| thread.number);
-        (self.compactions >= rule.compactions).then(|| compacted(self.compactions, last, rule))
+        (known.compactions >= rule.compactions).then(|| compacted(known.compactions, last, rule))
     }
 }
 

@@ -12,7 +12,8 @@ use crate::state::{Ancestor, OpenRequest, Opened, RunPlace, RunTotals, Settlemen
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) totals: RunTotals,
-    parent: Option<RunId>,
+    /// Most have none.
+    parent: Option<Box<RunId>>,
     /// How it was recognised. Absent for a run that nobody has called in yet.
     origin: Option<RunOrigin>,
     in_flight: u32,
@@ -34,7 +35,7 @@ impl Run {
             self.begin(request);
         }
         if self.parent.is_none() {
-            self.parent = request.parent.clone().filter(|parent| *parent != request.key.id);
+            self.parent = request.parent.clone().filter(|parent| *parent != request.key.id).map(Box::new);
         }
         self.origin = Some(request.origin);
         let before = self.totals;
@@ -84,7 +85,7 @@ impl Run {
         if let Some(totals) = lineage[at].totals {
             self.totals = totals;
         }
-        self.parent = lineage.get(at + 1).map(|above| above.id.clone());
+        self.parent = lineage.get(at + 1).map(|above| Box::new(above.id.clone()));
     }
 
     /// Where the run stands in the tree of a call.
@@ -125,7 +126,7 @@ impl Run {
 
     /// The run above; ids of parents belong to the same agent.
     pub(super) fn parent(&self, agent: &AgentName) -> Option<RunKey> {
-        self.parent.clone().map(|id| RunKey { agent: agent.clone(), id })
+        self.parent.as_deref().map(|id| RunKey { agent: agent.clone(), id: id.clone() })
     }
 
     /// The run's own first call in this process. Children may have come before it.
