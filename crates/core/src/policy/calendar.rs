@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
 
 use crate::time::Timestamp;
 
 /// A time zone by its IANA name. The zones are compiled in: nothing is read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Zone(TimeZone);
 
 /// A name that is no time zone.
@@ -28,6 +29,13 @@ pub struct Span {
 impl Default for Zone {
     fn default() -> Zone {
         Zone(TimeZone::UTC)
+    }
+}
+
+impl PartialEq for Zone {
+    /// By the names: all changes of the clocks since ever need not be compared.
+    fn eq(&self, other: &Zone) -> bool {
+        self.0.iana_name() == other.0.iana_name()
     }
 }
 
@@ -56,6 +64,11 @@ impl Zone {
     #[must_use]
     pub fn month(&self, now: Timestamp) -> Span {
         self.span(now, |local| local.first_of_month()?.start_of_day(), |start| start.checked_add(1.month()))
+    }
+
+    /// What the clocks of the zone show at a moment.
+    pub(super) fn clocks(&self, now: Timestamp) -> Option<DateTime> {
+        jiff::Timestamp::from_millisecond(now.0).ok().map(|at| self.0.to_datetime(at))
     }
 
     /// The moment on the clocks of the zone.

@@ -8,6 +8,8 @@ mod opening;
 mod tests;
 mod window;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::calendar::Zone;
@@ -23,8 +25,8 @@ pub use window::{BadHours, HoursWindow};
 pub struct Hours {
     /// Whether they are kept.
     pub mode: Mode,
-    /// The windows, such as `mon-fri 09:00-18:00`, `22:00-06:00` or `sat`.
-    pub windows: Vec<HoursWindow>,
+    /// The windows, such as `mon-fri 09:00-18:00`, `22:00-06:00` or `sat`. Shared by all agents with the same ones.
+    pub windows: Arc<[HoursWindow]>,
     /// Whose clocks count.
     pub zone: Zone,
 }
@@ -40,7 +42,7 @@ impl Hours {
     #[must_use]
     pub fn allows(&self, now: Timestamp) -> bool {
         // A moment beyond the calendar is in nobody's hours.
-        self.windows.is_empty() || self.zone.local(now).is_some_and(|local| self.covers(&local))
+        self.windows.is_empty() || self.zone.clocks(now).is_some_and(|clocks| self.covers(clocks))
     }
 
     /// Stops a call outside the hours; says when they begin again.

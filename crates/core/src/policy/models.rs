@@ -4,6 +4,7 @@
 //! count as one. Endings do not: `gpt-4o-mini`, `gpt-4o-2024-08-06` and `gpt-4o:online` are other models than `gpt-4o`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use memchr::memmem;
 
@@ -17,8 +18,8 @@ use crate::wire::{Reason, Refusal};
 pub struct Models {
     /// Whether the list is kept.
     pub mode: Mode,
-    /// Names in which `*` stands for anything.
-    pub allow: Vec<String>,
+    /// Names in which `*` stands for anything. Shared by all agents with the same list.
+    pub allow: Arc<[String]>,
 }
 
 impl Models {
@@ -42,8 +43,11 @@ impl Models {
     /// Whether a model is on the list.
     #[must_use]
     pub fn allows(&self, model: &str) -> bool {
-        price::names_without_prefixes(model)
-            .is_some_and(|names| names.iter().any(|name| self.allow.iter().any(|pattern| matches(pattern, name))))
+        let is_listed = |name: &str| self.allow.iter().any(|pattern| matches(pattern, name));
+        if price::is_plain_name(model) {
+            return is_listed(model);
+        }
+        price::names_without_prefixes(model).is_some_and(|names| names.iter().any(|name| is_listed(name)))
     }
 
     /// Stops a call to a model that is not on the list. `is_llm` is false for requests that ask no model.
@@ -51,9 +55,12 @@ impl Models {
         if !is_llm || self.allow.is_empty() {
             return Ok(());
         }
+        let model = model.filter(|model| !model.is_empty());
+        if model.is_some_and(|model| self.allows(model)) {
+            return Ok(());
+        }
         let allowed = self.allow.join(", ");
-        let refusal = match model.filter(|model| !model.is_empty()) {
-            Some(model) if self.allows(model) => return Ok(()),
+        let refusal = match model {
             Some(model) => {
                 let shown: String = model.chars().take(MODEL_NAME_BYTES).collect();
                 let message = format!(
@@ -67,7 +74,7 @@ impl Models {
                 Refusal::new(Reason::ModelNotAllowed, message).with("model", serde_json::Value::Null)
             }
         };
-        Err(refusal.with("allowed_models", self.allow.clone()))
+        Err(refusal.with("allowed_models", self.allow.to_vec()))
     }
 }
 

@@ -32,7 +32,7 @@ pub use table::BadTable;
 
 use index::Index;
 use names::Spellings;
-pub(crate) use names::{names_without_prefixes, spelled as spelled_name};
+pub(crate) use names::{is_plain as is_plain_name, names_without_prefixes, spelled as spelled_name};
 use overrides::Overrides;
 use table::Table;
 

@@ -3,6 +3,7 @@
 //! Only known prefixes and suffixes come off. What stays must be in the list as a whole: a name is never matched by
 //! its beginning. Tags that change the price (`:free`, `:online`, a region's `eu/`) stay.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::limits::MODEL_NAME_BYTES;
@@ -201,14 +202,27 @@ impl Spellings {
 }
 
 /// The spellings that differ from a name only in who serves or made the model; nothing when it is too long to be a name.
-pub(crate) fn names_without_prefixes(model: &str) -> Option<Vec<String>> {
-    Spellings::of("", model).map(|spellings| spellings.without_prefixes().map(str::to_owned).collect())
+pub(crate) fn names_without_prefixes(model: &str) -> Option<Vec<Cow<'_, str>>> {
+    if is_plain(model) {
+        return Some(vec![Cow::Borrowed(model)]);
+    }
+    let owned = |name: &str| Cow::Owned(name.to_owned());
+    Spellings::of("", model).map(|spellings| spellings.without_prefixes().map(owned).collect())
 }
 
 /// One name for all spellings that differ only in who serves or made the model; nothing when it is too long to be a name.
 #[must_use]
-pub fn plain_model_name(model: &str) -> Option<String> {
+pub fn plain_model_name(model: &str) -> Option<Cow<'_, str>> {
+    if is_plain(model) {
+        return Some(Cow::Borrowed(model));
+    }
     names_without_prefixes(model).and_then(|mut names| names.pop())
+}
+
+/// Whether a name is its only spelling: there is nothing to take off, and it is spelled as all are compared. Most are.
+pub(crate) fn is_plain(model: &str) -> bool {
+    let is_compared = |byte: u8| !byte.is_ascii_uppercase() && !matches!(byte, b'.' | b'/' | b'@');
+    (1..=MODEL_NAME_BYTES).contains(&model.len()) && model.bytes().all(is_compared)
 }
 
 /// A name in the characters that all lists are compared in: lower case, Vertex's `@20250929` as `-20250929`, and

@@ -29,7 +29,8 @@ pub(crate) struct Case<'a> {
     pub(crate) opening: Opening,
 }
 
-/// Judges a call. A consequence is durable before the refusal is given, and what is set aside before the call goes out.
+/// Judges a call. A consequence is durable before the refusal is given. What is set aside is on record only with
+/// [`Ticket::mark_permitted`].
 pub(crate) async fn judge(
     app: &Arc<App>,
     settings: &Settings,
@@ -109,10 +110,7 @@ pub(crate) async fn judge(
     ticket.set_would_block(would_stop.into_iter().map(would_block).collect());
     ticket.set_limits(taken, spending);
     match verdict {
-        Ok(permit) => {
-            ticket.mark_permitted(permit.advice());
-            Ok(permit)
-        }
+        Ok(permit) => Ok(permit),
         Err(stop) => {
             if let Some(consequence) = stop.consequence {
                 app.follow(agent, *consequence).await;

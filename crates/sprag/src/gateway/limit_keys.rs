@@ -13,7 +13,7 @@ use sprag_core::id::AgentName;
 use sprag_core::policy::{Descriptor, LimitKey, RateRule};
 use sprag_core::price::plain_model_name;
 use sprag_core::time::Timestamp;
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::carried::carried;
 use crate::jwt::{Claims, Verifier};
@@ -30,9 +30,8 @@ pub struct Carrier<'a> {
     claims: OnceCell<Option<Arc<Claims>>>,
 }
 
-/// Before each part: what is carried and what is not can never look alike.
-const MISSING: u8 = 0;
-const PRESENT: u8 = 1;
+/// Room for the values of most rules.
+const VALUES_BYTES: usize = 128;
 
 impl<'a> Carrier<'a> {
     /// A call. `key` is the id of its virtual key, or else of its credential; `model` is the one that it asks.
@@ -57,12 +56,12 @@ impl<'a> Carrier<'a> {
 /// The counter of a rule that a call counts in.
 #[must_use]
 pub fn bucket(rule: &RateRule, carrier: &Carrier<'_>) -> u64 {
-    let mut hash = Xxh3Default::new();
-    hash.update(&rule.id.to_le_bytes());
+    let mut values = Vec::with_capacity(VALUES_BYTES);
+    values.extend_from_slice(&rule.id.to_le_bytes());
     for key in &rule.limit_keys {
-        add(&mut hash, key, carrier);
+        add(&mut values, key, carrier);
     }
-    hash.digest()
+    xxh3_64(&values)
 }
 
 /// What a call carries for the keys of these rules, each key once: its name, and a digest of its values or of their
@@ -74,50 +73,49 @@ pub fn descriptors<'r>(rules: impl Iterator<Item = &'r RateRule>, carrier: &Carr
     keys.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     keys.dedup_by(|one, other| one.0 == other.0);
     let digest = |key: &LimitKey| {
-        let mut hash = Xxh3Default::new();
-        add(&mut hash, key, carrier);
-        format!("{:016x}", hash.digest())
+        let mut values = Vec::with_capacity(VALUES_BYTES);
+        add(&mut values, key, carrier);
+        format!("{:016x}", xxh3_64(&values))
     };
     keys.into_iter().map(|(name, key)| (name, digest(key))).collect()
 }
 
-fn add(hash: &mut Xxh3Default, key: &LimitKey, carrier: &Carrier<'_>) {
+fn add(values: &mut Vec<u8>, key: &LimitKey, carrier: &Carrier<'_>) {
     match key {
-        LimitKey::Agent => add_values(hash, &[carrier.agent.as_str()]),
-        LimitKey::Key => add_values(hash, carrier.key.as_slice()),
+        LimitKey::Agent => add_all(values, [carrier.agent.as_str()].iter()),
+        LimitKey::Key => add_all(values, carrier.key.iter()),
         // Another spelling is not another model.
-        LimitKey::Model => add_values(hash, carrier.model.and_then(plain_model_name).as_slice()),
-        LimitKey::Carried(Descriptor::Header(name)) => {
-            let values: Vec<&[u8]> = carrier.head.headers.get_all(name).iter().map(|value| value.as_bytes()).collect();
-            add_values(hash, &values);
-        }
+        LimitKey::Model => add_all(values, carrier.model.and_then(plain_model_name).as_deref().iter()),
+        LimitKey::Carried(Descriptor::Header(name)) => add_all(values, carrier.head.headers.get_all(name).iter()),
         LimitKey::Carried(Descriptor::Jwt(claim)) => {
             let texts = carrier.claims().and_then(|claims| claims.texts(claim));
-            add_values(hash, &texts.unwrap_or_default());
+            add_all(values, texts.unwrap_or_default().iter());
         }
         LimitKey::Carried(Descriptor::Ip) => match carrier.head.extensions.get::<SocketAddr>() {
             Some(peer) => match peer.ip().to_canonical() {
-                std::net::IpAddr::V4(address) => add_values(hash, &[address.octets()]),
-                std::net::IpAddr::V6(address) => add_values(hash, &[address.octets()]),
+                std::net::IpAddr::V4(address) => add_all(values, [address.octets()].iter()),
+                std::net::IpAddr::V6(address) => add_all(values, [address.octets()].iter()),
             },
-            None => add_values::<&str>(hash, &[]),
+            None => add_all::<&str>(values, [].iter()),
         },
-        LimitKey::Carried(query @ Descriptor::Query(_)) => add_values(hash, &carried(carrier.head, query)),
+        LimitKey::Carried(query @ Descriptor::Query(_)) => add_all(values, carried(carrier.head, query).iter()),
     }
 }
 
-/// Lengths go before values: `ab` and `c` are not `a` and `bc`.
-fn add_values<T: AsRef<[u8]>>(hash: &mut Xxh3Default, values: &[T]) {
-    if values.is_empty() {
-        hash.update(&[MISSING]);
-        return;
+/// Before values goes how many there are, and before each how long it is: nothing is not an empty value, and `ab` and
+/// `c` are not `a` and `bc`.
+fn add_all<'v, T: AsRef<[u8]> + 'v>(values: &mut Vec<u8>, all: impl Iterator<Item = &'v T>) {
+    const NUMBER_BYTES: usize = size_of::<u64>();
+    let start = values.len();
+    let mut number: u64 = 0;
+    values.extend_from_slice(&number.to_le_bytes());
+    for value in all {
+        let value = value.as_ref();
+        values.extend_from_slice(&(value.len() as u64).to_le_bytes());
+        values.extend_from_slice(value);
+        number += 1;
     }
-    hash.update(&[PRESENT]);
-    hash.update(&(values.len() as u64).to_le_bytes());
-    for value in values {
-        hash.update(&(value.as_ref().len() as u64).to_le_bytes());
-        hash.update(value.as_ref());
-    }
+    values[start..start + NUMBER_BYTES].copy_from_slice(&number.to_le_bytes());
 }
 
 #[cfg(test)]

@@ -136,6 +136,7 @@ async fn send(
     }
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
     let permit = judge::judge(app, settings, case, ticket).await?;
+    ticket.mark_permitted(permit.advice());
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);
         killed::or_killed(wait, ticket.watch()).await.unwrap_or_else(|kill| Err(ticket.killed(&kill)))?;

@@ -1,6 +1,6 @@
 //! When the hours begin again.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::AmbiguousOffset;
 use jiff::{Timestamp as Instant, Zoned};
 
@@ -13,10 +13,10 @@ const MINUTES_OF_HOUR: u16 = 60;
 
 impl Hours {
     /// Whether the clocks of the zone show a time in one of the windows.
-    pub(super) fn covers(&self, local: &Zoned) -> bool {
-        let weekday = local.weekday().to_monday_zero_offset();
+    pub(super) fn covers(&self, clocks: DateTime) -> bool {
+        let weekday = clocks.weekday().to_monday_zero_offset();
         let minute =
-            u16::from(local.hour().unsigned_abs()) * MINUTES_OF_HOUR + u16::from(local.minute().unsigned_abs());
+            u16::from(clocks.hour().unsigned_abs()) * MINUTES_OF_HOUR + u16::from(clocks.minute().unsigned_abs());
         self.windows.iter().any(|window| window.covers(weekday.unsigned_abs(), minute))
     }
 
@@ -24,7 +24,7 @@ impl Hours {
     pub(super) fn opening(&self, now: Timestamp) -> Option<Zoned> {
         let local = self.zone.local(now)?;
         let zone = local.time_zone();
-        let opens = |at: &Zoned| at.timestamp() > local.timestamp() && self.covers(at);
+        let opens = |at: &Zoned| at.timestamp() > local.timestamp() && self.covers(at.datetime());
         // Where the clocks jump, a window opens in its middle.
         let jump = zone.following(local.timestamp()).take(2).map(|jump| jump.timestamp().to_zoned(zone.clone()));
         let jump = jump.into_iter().find(|at| opens(at));

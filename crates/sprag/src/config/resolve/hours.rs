@@ -24,7 +24,7 @@ pub(super) fn over(base: &Hours, written: &AgentHours, key: &str, problems: &mut
     }
     if let Some(allowed) = &written.allowed {
         let key = place(key, "allowed");
-        hours.windows = windows(&key, allowed, problems);
+        hours.windows = windows(&key, allowed, problems).into();
         problems.extend(hours.problem().map(|problem| told(&key, &problem)));
     }
     hours

@@ -32,7 +32,7 @@ fn check(key: &str, models: &Models, problems: &mut Vec<Problem>) {
         return;
     }
     for (index, pattern) in models.allow.iter().enumerate() {
-        let alone = Models { mode: models.mode, allow: vec![pattern.clone()] };
+        let alone = Models { mode: models.mode, allow: [pattern.clone()].into() };
         problems.extend(alone.problem().map(|problem| told(format!("{key}[{index}]"), &problem)));
     }
 }

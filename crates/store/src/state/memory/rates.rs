@@ -123,8 +123,7 @@ impl Counters {
 
     /// The counter of a call, made where there is none.
     fn counter(&mut self, ask: &RateAsk<'_>, now: Timestamp) -> (Place, &mut RateCounter) {
-        let is_known = self.own.contains_key(&ask.bucket);
-        if is_known || self.has_room(now) {
+        if self.own.len() < self.room || self.own.contains_key(&ask.bucket) || self.has_room(now) {
             let counter = self.own.entry(ask.bucket).or_insert_with(|| Counter::new(ask.rule));
             return (Place::Own(ask.bucket), &mut counter.counter);
         }
@@ -141,10 +140,8 @@ impl Counters {
         (Place::Shared(ask.rule.id), &mut counter.counter)
     }
 
+    /// Whether there is room when those have left that count nothing.
     fn has_room(&mut self, now: Timestamp) -> bool {
-        if self.own.len() < self.room {
-            return true;
-        }
         let is_early = self.swept_at.is_some_and(|at| now >= at && now.since_ms(at) < SWEEP_MS);
         if !is_early {
             self.swept_at = Some(now);

@@ -114,7 +114,7 @@ impl PolicyRecord {
                 allowed: policy.hours.windows.iter().map(ToString::to_string).collect(),
                 time_zone: policy.hours.zone.to_string(),
             },
-            models: ModelsRecord { mode: policy.models.mode, allow: policy.models.allow.clone() },
+            models: ModelsRecord { mode: policy.models.mode, allow: policy.models.allow.to_vec() },
             rate_limits: policy.rate_limits.iter().map(RateRecord::new).collect(),
             budget: BudgetRecord::new(&policy.budget),
             detection: detectors.collect(),

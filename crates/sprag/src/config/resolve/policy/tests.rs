@@ -139,7 +139,7 @@ fn models_hours_and_modes_are_overridden_key_by_key() {
         [agents.bot.models]\nmode = \"shadow\"\n[agents.bot.hours]\nmode = \"off\"\n\
         [agents.open.models]\nallow = []\n[agents.open.run_limits]\nmode = \"shadow\"";
     let bot = policy(text, "bot");
-    assert_eq!((bot.models.mode, bot.models.allow), (Mode::Shadow, vec!["gpt-4o*".to_owned()]));
+    assert_eq!((bot.models.mode, bot.models.allow.to_vec()), (Mode::Shadow, vec!["gpt-4o*".to_owned()]));
     assert_eq!((bot.hours.mode, bot.hours.zone.to_string()), (Mode::Off, "Asia/Tokyo".to_owned()));
     assert_eq!(bot.run_limits.mode, Mode::Enforce);
     let open = policy(text, "open");
