@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Bytes of a token in most languages: a guess, where nobody has counted.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
 /// What a call used, as the provider reported it or as Sprag counted it.
 ///
 /// The input parts add up to the prompt: providers that report cached tokens inside the prompt (OpenAI, Gemini) and

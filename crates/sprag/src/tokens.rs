@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::Value;
 use sprag_core::limits::COUNTS_AT_ONCE;
-use sprag_core::usage::Usage;
+use sprag_core::usage::{BYTES_PER_TOKEN, Usage};
 use sprag_core::wire::Reply;
 use tiktoken_rs::CoreBPE;
 
@@ -15,8 +15,6 @@ use tiktoken_rs::CoreBPE;
 const SAMPLE_BYTES: usize = 16 << 10;
 /// Text is counted in pieces of this size: a tokenizer takes a time that grows with the square of a word's length.
 const PIECE_BYTES: usize = 1 << 10;
-/// Bytes per token where no text is kept, or no time is left to count.
-const BYTES_PER_TOKEN: u64 = 4;
 /// A shorter run of base64 letters may be a word.
 const INLINED_BYTES: usize = 64;
 

@@ -17,7 +17,7 @@ use sprag_core::policy::{
 };
 use sprag_core::price::{Price, cost};
 use sprag_core::time::Timestamp;
-use sprag_core::usage::Usage;
+use sprag_core::usage::{BYTES_PER_TOKEN, Usage};
 use sprag_core::wire::{Call, Refusal, Reply};
 use sprag_store::history::OpenCall;
 use sprag_store::state::{Lesson, RunPlace};
@@ -32,8 +32,6 @@ use crate::app::App;
 use crate::config::Settings;
 use crate::tokens::{PromptSample, Tally};
 
-/// Bytes of an answer that make a token, as long as nobody has counted.
-const BYTES_PER_TOKEN: u64 = 4;
 /// Bytes of an answer after which is looked again whether what is set aside still pays for it.
 const LOOK_BYTES: u64 = 512;
 

@@ -5,6 +5,7 @@
 use super::Reserve;
 use crate::money::NanoUsd;
 use crate::price::{Mode, Price};
+use crate::usage::BYTES_PER_TOKEN;
 
 /// Tokens that a provider puts around a prompt: its own words on tools, and what stands between messages.
 const ADDED_TOKENS: u64 = 2048;
@@ -18,8 +19,6 @@ const CONTEXT_TOKENS: u64 = 1_000_000;
 const ANSWER_TOKENS: u64 = 128_000;
 /// An answer of which nothing is known is taken to be no longer.
 const GUESSED_ANSWER_TOKENS: u64 = 4096;
-/// Bytes of a token in most languages.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// What is known of a call before it is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
