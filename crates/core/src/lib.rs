@@ -7,8 +7,10 @@
 //! - [`run`]: which run a request belongs to
 //! - [`usage`], [`price`], [`money`]: what a call cost
 //! - [`policy`]: what may pass
+//! - [`dlp`]: secrets and personal data in what passes, and how they are hidden
 //! - [`event`]: what is recorded of a call
 
+pub mod dlp;
 pub mod event;
 pub mod id;
 pub mod limits;

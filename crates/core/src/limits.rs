@@ -234,3 +234,49 @@ pub const RUN_BYTES: usize = 2048;
 pub const FALLBACK_MODELS: usize = 16;
 /// Places in which the ledger notes that accounts have changed; accounts that share one are read again for each other.
 pub const LEDGER_EPOCHS: usize = 4096;
+/// Values that one run can get back, and their bytes together; beyond that they are hidden for good.
+pub const VAULT_VALUES: usize = 1024;
+/// See [`VAULT_VALUES`].
+pub const VAULT_BYTES: usize = 64 << 10;
+/// Findings of one call that are put on record one by one; the others are counted.
+pub const SIGHTINGS: usize = 32;
+/// Longest path of a finding on record.
+pub const SIGHTING_PATH_BYTES: usize = 200;
+/// Objects and lists inside each other whose paths and rules are followed in a body; deeper texts are all looked at.
+pub const JSON_DEPTH: usize = 128;
+/// JSON inside strings inside JSON that is read as such; deeper it is plain text.
+pub const JSON_LEVELS: usize = 3;
+/// Messages and other items whose findings are remembered, so that they are not looked for again.
+pub const SEEN_ITEMS: usize = 1 << 16;
+/// Findings of all these items together.
+pub const SEEN_FINDINGS: usize = 1 << 16;
+/// Runs that can get something back; of more, those unused longest cannot.
+pub const VAULTS: usize = 16 << 10;
+/// Text of a stream that is held back until it is known what it is.
+pub const STREAM_HELD_BYTES: usize = (16 << 10) + 1024;
+/// Values in one event of a stream that are looked at one by one; of an event with more the text is looked at.
+pub const EVENT_VALUES: usize = 1 << 16;
+/// Deepest value of such an event, and of the arguments of a tool.
+pub const EVENT_DEPTH: usize = 128;
+/// Texts of one stream that are followed over its events; of further ones each event is looked at by itself.
+pub const STREAM_FIELDS: usize = 256;
+/// Longest placeholder that is put back: `[EMAIL_1]`.
+pub const PLACEHOLDER_BYTES: usize = 64;
+/// Longest number or word in the arguments of a tool; what is longer makes them plain text.
+pub const ARGUMENT_SCALAR_BYTES: usize = 64;
+/// Values of one answer that are remembered, by hash, in order to record them once.
+pub const STREAM_NOTED: usize = 1024;
+/// Values of one event that continue texts.
+pub const EVENT_PARTS: usize = 1024;
+/// Own patterns of what is to be hidden.
+pub const PATTERNS: usize = 128;
+/// Longest text that an own pattern may match.
+pub const PATTERN_MATCH_BYTES: usize = 512;
+/// Longest name of an own pattern.
+pub const PATTERN_ID_BYTES: usize = 40;
+/// Longest word that an own pattern may want nearby.
+pub const PATTERN_WORD_BYTES: usize = 64;
+/// Memory of one automaton of own patterns.
+pub const PATTERN_AUTOMATON_BYTES: usize = 4 << 20;
+/// Values that are never reported, and own domains: each list.
+pub const ALLOWED_VALUES: usize = 4096;

@@ -1,0 +1,96 @@
+//! What is done about the findings of one call: the scanner, the policy and the vault, together.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::kind::{Entity, Tier};
+use super::policy::{Action, Direction, DlpPolicy, Hiding};
+use super::scan::Scanner;
+use super::sighting::{Outcome, Sighting, Sightings, hint};
+use super::vault::Vault;
+
+/// Looks at one call, both ways.
+#[derive(Clone, Debug)]
+pub struct Inspector {
+    /// What is looked for.
+    pub scanner: Arc<Scanner>,
+    /// What is done about it.
+    pub policy: Arc<DlpPolicy>,
+    /// What can be put back; None where nothing is hidden reversibly.
+    pub vault: Option<Arc<Mutex<Vault>>>,
+}
+
+/// What becomes of one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// It stays.
+    Keep,
+    /// This stands in its place. Only letters, digits and `[]:_`, so that it needs no escapes anywhere.
+    Replace(String),
+    /// The call is stopped.
+    Stop,
+}
+
+impl Inspector {
+    /// Decides on a value that was found, and puts it on record.
+    pub fn treat(
+        &self,
+        direction: Direction,
+        entity: Entity,
+        tier: Tier,
+        value: &str,
+        place: Place<'_>,
+        sightings: &mut Sightings,
+    ) -> Treatment {
+        let id = self.scanner.id(entity);
+        // What the client itself has sent goes back to it.
+        if direction == Direction::Answer && self.holds(entity, value) {
+            return Treatment::Keep;
+        }
+        let action = match self.policy.action(entity, direction) {
+            Action::StopIfSure if tier == Tier::Context => Action::Hide(Hiding::ForGood),
+            Action::StopIfSure => Action::Stop,
+            action => action,
+        };
+        let (treatment, outcome) = match action {
+            Action::Pass => return Treatment::Keep,
+            Action::Note => (Treatment::Keep, Outcome::Logged),
+            Action::Stop | Action::StopIfSure => (Treatment::Stop, Outcome::Blocked),
+            Action::Hide(hiding) => match self.number(direction, hiding, entity, value) {
+                Some(number) => (Treatment::Replace(format!("[{id}_{number}]")), Outcome::Covered),
+                None => (Treatment::Replace(format!("[REDACTED:{id}]")), Outcome::Redacted),
+            },
+        };
+        sightings.note(Sighting {
+            entity: id.to_owned(),
+            direction,
+            outcome,
+            path: place.path.to_owned(),
+            start: place.start,
+            length: value.len(),
+            hint: hint(value),
+        });
+        treatment
+    }
+
+    fn number(&self, direction: Direction, hiding: Hiding, entity: Entity, value: &str) -> Option<u32> {
+        if direction == Direction::Answer || hiding == Hiding::ForGood {
+            return None;
+        }
+        let mut vault = self.vault.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        vault.keep(entity, value)
+    }
+
+    fn holds(&self, entity: Entity, value: &str) -> bool {
+        let vault = self.vault.as_ref().map(|vault| vault.lock().unwrap_or_else(PoisonError::into_inner));
+        vault.is_some_and(|vault| vault.holds(entity, value))
+    }
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The JSON path of its text.
+    pub path: &'a str,
+    /// Its first byte in that text.
+    pub start: usize,
+}

@@ -1,0 +1,120 @@
+//! Triggers that single bytes and their neighbours tell, as bit operations on masks.
+
+use super::masks::{BLOCK, Masks};
+use super::{ADDRESS_DIGITS, MayBe, NUMBER_DIGITS, NUMBER_WITHIN, Trigger};
+use crate::dlp::view::View;
+
+/// Calls `look` for each trigger in `start..end`, in their order. Whether a word really begins at one of them remains to be asked: only
+/// the bytes next to it were looked at.
+#[inline]
+pub(super) fn each(
+    view: &View<'_>,
+    start: usize,
+    end: usize,
+    may_be: &MayBe<impl Fn([u8; 4]) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
+    mut look: impl FnMut(Trigger, usize),
+) {
+    let mut before = Before::of(view.text, start);
+    let mut here = Masks::at(view.text, start);
+    let mut at = start;
+    while at < end {
+        let next = Masks::at(view.text, at + BLOCK);
+        // The last block of a stretch may be a part of one.
+        let inside = if end - at < BLOCK { (1 << (end - at)) - 1 } else { u64::MAX };
+        let word = here.letter | here.digit;
+        // Behind an escape such as `\n` a word may begin as well.
+        let begins = word & inside & (!(word << 1 | before.word) | here.backslash << 2 | before.backslash);
+        let signs = here.sign & inside;
+        let tokens = kept(
+            begins & long_runs(here.run, next.run),
+            |bit| matches!(view.text.get(at + bit..at + bit + 4), Some(&[a, b, c, d]) if (may_be.token)([a, b, c, d])),
+        );
+        let digits = kept(begins & here.digit, |bit| {
+            let bits = digits_from(here.digit, next.digit, bit);
+            view.may_go_on(at + bit + NUMBER_WITHIN)
+                || ((may_be.number)(view, at + bit, bits) && is_number(view, at + bit, bits))
+        });
+        let letters = here.letter & ahead(here.letter, next.letter, 1);
+        let countries = begins & letters & ahead(here.digit, next.digit, 2) & ahead(here.digit, next.digit, 3);
+        let mut places = signs | tokens | countries | digits;
+        while places != 0 {
+            let bit = places.trailing_zeros() as usize;
+            let is = |mask: u64| mask >> bit & 1 == 1;
+            if is(signs) {
+                look(Trigger::Sign, at + bit);
+            }
+            if is(tokens) {
+                look(Trigger::Token, at + bit);
+            }
+            if is(countries) {
+                look(Trigger::Country, at + bit);
+            }
+            if is(digits) {
+                look(Trigger::Digits, at + bit);
+            }
+            places &= places - 1;
+        }
+        before = Before { word: word >> 63, backslash: here.backslash >> 62 };
+        here = next;
+        at += BLOCK;
+    }
+}
+
+/// What the block before ends in, as the lowest bits of this one.
+struct Before {
+    word: u64,
+    backslash: u64,
+}
+
+impl Before {
+    fn of(text: &[u8], start: usize) -> Before {
+        let byte = |back: usize| start.checked_sub(back).map(|at| text[at]);
+        let is_backslash = |back| u64::from(byte(back) == Some(b'\\'));
+        Before {
+            word: u64::from(byte(1).is_some_and(|byte| byte.is_ascii_alphanumeric())),
+            backslash: is_backslash(2) | is_backslash(1) << 1,
+        }
+    }
+}
+
+/// The mask as it is seen from `by` bytes further back.
+#[inline]
+fn ahead(here: u64, next: u64, by: u32) -> u64 {
+    here >> by | next << (64 - by)
+}
+
+/// Where 12 set bits follow.
+#[inline]
+fn long_runs(here: u64, next: u64) -> u64 {
+    const { assert!(super::TOKEN_RUN == 12, "the shifts below make 12") };
+    let one = u128::from(here) | u128::from(next) << 64;
+    let two = one & one >> 1;
+    let four = two & two >> 2;
+    (four & four >> 4 & four >> 8) as u64
+}
+
+/// Those of the places that are worth it: a loop of its own, for nearly none are.
+#[inline]
+fn kept(mut places: u64, is_worth_it: impl Fn(usize) -> bool) -> u64 {
+    let mut kept = 0;
+    while places != 0 {
+        let bit = places.trailing_zeros();
+        kept |= u64::from(is_worth_it(bit as usize)) << bit;
+        places &= places - 1;
+    }
+    kept
+}
+
+/// Which of the bytes from `bit` on are digits.
+#[inline]
+fn digits_from(here: u64, next: u64, bit: usize) -> u64 {
+    let both = u128::from(here) | u128::from(next) << 64;
+    (both >> bit) as u64 & ((1 << NUMBER_WITHIN) - 1)
+}
+
+#[inline]
+fn is_number(view: &View<'_>, at: usize, digits: u64) -> bool {
+    let count = digits.count_ones();
+    let is_address = || view.text[at..].iter().take(4).any(|byte| *byte == b'.');
+    count >= NUMBER_DIGITS || count >= ADDRESS_DIGITS && is_address()
+}

@@ -1,0 +1,104 @@
+//! The one pass over every byte: where is a closer look worth its while?
+//!
+//! Blocks of 64 bytes become bit masks (`masks`), and triggers are bit operations on them; words that need a context
+//! are found by a vectorised literal search (`words`). Both run over a stretch of text that stays in the processor's
+//! nearest cache. Inside long base64, which is a picture or a file, nothing is worth a look.
+//!
+//! A trigger depends on the bytes around it and never on where the text was cut. Near an open end a trigger whose
+//! bytes are not all there is either given all the same or lies in the last word, which is held back anyway.
+
+mod base64;
+mod blocks;
+mod masks;
+mod words;
+
+pub(super) use words::WordSearch;
+
+use super::view::View;
+use base64::Base64Run;
+
+/// A token has at least so many bytes from `+` on in the ASCII table without a gap: all of base64, no blanks, no
+/// quotes, no brackets.
+pub(super) const TOKEN_RUN: usize = 12;
+/// A number has at least so many digits...
+pub(super) const NUMBER_DIGITS: u32 = 7;
+/// ...in so many bytes,
+pub(super) const NUMBER_WITHIN: usize = 40;
+/// or it is an address: so many digits in those bytes, and a dot in the first four of them.
+pub(super) const ADDRESS_DIGITS: u32 = 4;
+/// Behind so many bytes of base64 without a gap stands more of it.
+pub(super) const BASE64_RUN: usize = super::view::LOOK_BACK;
+/// How much text is looked at at a time.
+const STRETCH: usize = 2048;
+
+/// Where to look, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Trigger {
+    /// A word that is long enough to be a token, and begins like one.
+    Token,
+    /// An `@`.
+    Sign,
+    /// The first digit of enough of them.
+    Digits,
+    /// Two letters and two digits where a word begins.
+    Country,
+    /// `://`
+    Url,
+    /// `-----BEGIN`
+    Dashes,
+    /// One of the words that were asked for, in any case.
+    Word(usize),
+    /// One of the marks that were asked for, as it is.
+    Mark(usize),
+}
+
+impl Trigger {
+    /// Whether what is found may begin further on. If not, a trigger in the context cannot matter any more.
+    pub(super) fn may_lead_on(self) -> bool {
+        !matches!(self, Trigger::Sign | Trigger::Digits | Trigger::Country | Trigger::Dashes)
+    }
+}
+
+/// What detectors know of the places where their values begin. Cheap to ask, and asked before anything else.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MayBe<T, N> {
+    /// Whether a token may begin with these bytes.
+    pub(super) token: T,
+    /// Whether a number may begin at a place; each bit says whether a byte from there on is a digit.
+    pub(super) number: N,
+}
+
+/// Calls `look` for each trigger from `begin` on, stretch by stretch.
+#[inline]
+pub(super) fn each_trigger(
+    view: &View<'_>,
+    begin: usize,
+    words: &WordSearch,
+    may_be: &MayBe<impl Fn([u8; 4]) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
+    mut look: impl FnMut(Trigger, usize),
+) {
+    let mut in_blocks = Base64Run::new(begin);
+    let mut in_words = Base64Run::new(begin);
+    let mut folded = words.buffer();
+    let mut start = begin;
+    while start < view.text.len() {
+        let end = view.text.len().min(start + STRETCH);
+        if !base64::is_deep_inside(view.text, start, end) {
+            blocks::each(view, start, end, may_be, |trigger, at| match trigger {
+                Trigger::Token | Trigger::Digits | Trigger::Country if !view.is_word_start(at) => {}
+                Trigger::Sign => look(trigger, at),
+                _ if in_blocks.is_inside(view.text, at) => {}
+                _ => look(trigger, at),
+            });
+            words.each(view.text, start, end, &mut folded, |trigger, at| {
+                if at >= begin && !in_words.is_inside(view.text, at) {
+                    look(trigger, at);
+                }
+            });
+        }
+        start = end;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Chunks of OpenAI's chat completions and legacy completions, and of all who speak like them.
+
+use super::document::{Document, Kind};
+use super::field::Form;
+use super::plan::{Calls, End, Plan, hash};
+
+/// Words of a delta.
+const WORDS: [&str; 4] = ["content", "refusal", "reasoning_content", "reasoning"];
+/// The call of the time before there were several.
+const OLD_CALL: u64 = u64::MAX;
+
+pub(super) fn read(document: &Document<'_>, calls: &mut Calls, plan: &mut Plan) {
+    let mut has_choices = false;
+    for (position, choice) in document.list(0, "choices").enumerate() {
+        has_choices = true;
+        let index = document.number_of(choice, "index").unwrap_or(position as u64);
+        if let Some(text) = document.filled(choice, "text") {
+            plan.talk(text, index, 0, "text");
+        }
+        if let Some(delta) = document.member(choice, "delta") {
+            read_delta(document, index, delta, calls, plan);
+        }
+        if document.is_finished(choice, "finish_reason") {
+            plan.ends.push(End::Finish(index));
+        }
+    }
+    // Usage never overtakes text.
+    if !has_choices && document.has(0, "usage") {
+        plan.ends.push(End::All);
+    }
+}
+
+fn read_delta(document: &Document<'_>, choice: u64, delta: usize, calls: &mut Calls, plan: &mut Plan) {
+    for member in document.children(delta) {
+        let Some(name) = document.key(member).and_then(|key| std::str::from_utf8(key).ok()) else { continue };
+        let kind = document.nodes[member].kind;
+        match name {
+            _ if WORDS.contains(&name) && kind == Kind::Text && !document.raw(member).is_empty() => {
+                plan.talk(member, choice, 0, name);
+            }
+            // A list of parts (Mistral).
+            "content" => {
+                for part in document.children(member) {
+                    if let Some(text) = document.filled(part, "text") {
+                        plan.talk(text, choice, 0, "content");
+                    }
+                    for thought in document.list(part, "thinking") {
+                        if let Some(text) = document.filled(thought, "text") {
+                            plan.talk(text, choice, 0, "thinking");
+                        }
+                    }
+                }
+            }
+            "audio" => {
+                if let Some(transcript) = document.filled(member, "transcript") {
+                    plan.talk(transcript, choice, 0, "transcript");
+                }
+            }
+            // May be signed.
+            "reasoning_details" => plan.skips.push(member),
+            "function_call" => {
+                if let Some(arguments) = document.filled(member, "arguments") {
+                    plan.arguments(arguments, choice, OLD_CALL, Form::Json, None);
+                }
+            }
+            "tool_calls" => {
+                for (position, call) in document.children(member).enumerate() {
+                    read_call(document, choice, position as u64, call, calls, plan);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_call(document: &Document<'_>, choice: u64, position: u64, call: usize, calls: &mut Calls, plan: &mut Plan) {
+    let (function, custom) = (document.member(call, "function"), document.member(call, "custom"));
+    let Some(given) = function.or(custom) else { return };
+    let is_named = document.filled(given, "name").is_some();
+    let id = document.filled(call, "id").filter(|_| is_named).map(|id| hash(document.raw(id)));
+    let index = document.number_of(call, "index");
+    // What comes without a number belongs to the last call that was named.
+    if let Some(last) = calls.last(choice).filter(|_| index.is_none() && is_named) {
+        plan.ends.push(End::Part(choice, last));
+    }
+    let number = calls.number(choice, index, position, is_named);
+    let (arguments, input) = (document.filled(given, "arguments"), document.filled(given, "input"));
+    if let Some(arguments) = arguments {
+        plan.arguments(arguments, choice, number, Form::Json, id);
+    }
+    if let Some(input) = input {
+        plan.arguments(input, choice, number, Form::Text, id);
+    }
+    if is_named {
+        plan.ends.push(End::Talk(choice));
+    }
+}
