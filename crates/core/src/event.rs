@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dlp::Sightings;
 use crate::id::{AgentName, RunId};
 use crate::loops::Verdict;
 use crate::money::NanoUsd;
@@ -80,6 +81,9 @@ pub struct Event {
     /// Why limits in shadow would have refused it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_block: Vec<WouldBlock>,
+    /// Secrets and personal data that were found: kinds and places, never the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dlp: Option<Sightings>,
     /// What went wrong, in words that hold no content of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -273,6 +277,7 @@ impl Event {
             blocked: false,
             block_reason: None,
             would_block: Vec::new(),
+            dlp: None,
             error: None,
             act: Some(Box::new(act)),
             verdict: None,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use arc_swap::ArcSwap;
+use sprag_core::dlp::{Surface, self_test};
 use sprag_core::event::Event;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, HISTORY_MARKS, RUN_TREE_DEPTH};
@@ -27,6 +28,7 @@ use crate::logging;
 use crate::policies::{PolicyBook, PolicyInForce};
 use crate::tokens::Tokens;
 use crate::upstream::Upstreams;
+use crate::vaults::Vaults;
 use crate::windows::Windows;
 
 /// The parts of a running Sprag.
@@ -61,6 +63,10 @@ pub struct App {
     pub pilots: Pilots,
     /// The civil day and month.
     pub windows: Windows,
+    /// Which ways of data hide a canary, tried at the start and with each configuration.
+    pub coverage: ArcSwap<Vec<Surface>>,
+    /// What was hidden of runs and can be put back.
+    pub vaults: Vaults,
     rebuilding: Mutex<()>,
     /// Held by whoever corrects what an account has spent.
     pub(crate) adjusting: Mutex<()>,
@@ -89,12 +95,15 @@ impl App {
         let prices = prices(&settings)?;
         let upstreams = Upstreams::new(settings.upstreams(), &Upstreams::default());
         let policies = PolicyBook::new(&settings.policies, &catalog.snapshot(), None);
+        let coverage = coverage(&settings);
         Ok(Arc::new(App {
             settings: ArcSwap::from_pointee(settings),
             upstreams: ArcSwap::from_pointee(upstreams),
             policies: ArcSwap::from_pointee(policies),
             pilots: Pilots::default(),
             windows: Windows::default(),
+            vaults: Vaults::default(),
+            coverage: ArcSwap::from_pointee(coverage),
             rebuilding: Mutex::new(()),
             adjusting: Mutex::new(()),
             prices: ArcSwap::from_pointee(prices),
@@ -120,6 +129,7 @@ impl App {
         let prices = prices(&settings)?;
         let upstreams = Upstreams::new(settings.upstreams(), &self.upstreams.load());
         self.prices.store(Arc::new(prices));
+        self.coverage.store(Arc::new(coverage(&settings)));
         self.upstreams.store(Arc::new(upstreams));
         self.settings.store(Arc::new(settings));
         self.rebuild_policies();
@@ -208,6 +218,7 @@ impl App {
             let idle = self.settings.load().runs.idle;
             let idle_ms = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
             self.state.sweep(self.clock.now(), idle_ms);
+            self.vaults.sweep(self.clock.now(), idle_ms);
         }
     }
 
@@ -249,6 +260,20 @@ fn history_settings(settings: &Settings) -> HistorySettings {
 
 /// A list of prices in the data directory stands in for the built-in one.
 pub(crate) const PRICE_FILE: &str = "prices.tsv";
+
+/// Sends a canary every way, and names those that let it through.
+fn coverage(settings: &Settings) -> Vec<Surface> {
+    let surfaces = self_test(&settings.dlp.scanner);
+    for surface in surfaces.iter().filter(|surface| !surface.is_covered) {
+        tracing::error!(
+            dialect = ?surface.dialect,
+            direction = ?surface.direction,
+            stream = surface.is_stream,
+            "secrets are not found here: a canary came through"
+        );
+    }
+    surfaces
+}
 
 /// The prices in force: a list, with the configured prices in front.
 pub(crate) fn prices(settings: &Settings) -> Result<Prices> {

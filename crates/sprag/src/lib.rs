@@ -14,6 +14,9 @@ pub mod budgets;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod core_file;
+#[cfg(test)]
+mod dlp_page;
 pub mod gateway;
 pub mod jwt;
 pub mod logging;
@@ -26,4 +29,5 @@ pub mod show;
 mod spent;
 pub mod tokens;
 pub mod upstream;
+pub mod vaults;
 pub mod windows;

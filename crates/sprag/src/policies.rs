@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sprag_core::dlp::DlpPolicy;
 use sprag_core::id::AgentName;
 use sprag_core::loops::Rules;
 use sprag_core::policy::{AgentStanding, KillSwitchChange, Policy};
@@ -28,6 +29,8 @@ pub struct PolicyInForce {
     pub policy: Policy,
     /// Its rules of detection with the kill switch in them.
     pub rules: Arc<Rules>,
+    /// What is done about each kind of sensitive data; None where nothing is looked for.
+    pub dlp: Option<Arc<DlpPolicy>>,
 }
 
 impl PolicyBook {
@@ -99,7 +102,8 @@ impl PolicyBook {
 
 impl PolicyInForce {
     fn new(policy: Policy) -> PolicyInForce {
-        PolicyInForce { rules: policy.rules_in_force(), policy }
+        let dlp = (!policy.dlp.is_off()).then(|| Arc::new(policy.dlp.resolve()));
+        PolicyInForce { rules: policy.rules_in_force(), dlp, policy }
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! For showing only. What programs read is exact and made elsewhere.
 
+use std::collections::BTreeMap;
+
+use sprag_core::dlp::{Outcome, Sightings};
 use sprag_core::event::{Act, ActKind, Ending, WouldBlock};
 use sprag_core::loops::{Action, Verdict};
 use sprag_core::money::NanoUsd;
@@ -153,6 +156,29 @@ pub fn would_block(would: &WouldBlock) -> String {
     }
 }
 
+/// What was found of secrets and personal data, by kind: `redacted OPENAI_KEY, 2 EMAIL`.
+#[must_use]
+pub fn sightings(sightings: &Sightings) -> Vec<String> {
+    let outcomes = [
+        (Outcome::Blocked, "blocked"),
+        (Outcome::Redacted, "redacted"),
+        (Outcome::Covered, "covered"),
+        (Outcome::Logged, "saw"),
+    ];
+    let of = |outcome: Outcome| {
+        let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+        let those = sightings.list.iter().filter(|seen| seen.outcome == outcome);
+        those.for_each(|seen| *kinds.entry(&seen.entity).or_default() += 1);
+        let kinds = kinds.into_iter().map(|(kind, count)| match count {
+            1 => kind.to_owned(),
+            _ => format!("{count} {kind}"),
+        });
+        kinds.collect::<Vec<_>>().join(", ")
+    };
+    let told = outcomes.into_iter().map(|(outcome, word)| (word, of(outcome)));
+    told.filter(|(_, kinds)| !kinds.is_empty()).map(|(word, kinds)| format!("{word} {kinds}")).collect()
+}
+
 /// What detection did to a step, in short: `warned (progress: repeated_step)`.
 #[must_use]
 pub fn verdict(verdict: &Verdict) -> String {
@@ -249,5 +275,27 @@ mod tests {
     #[test]
     fn terminal_tricks_are_taken_out() {
         assert_eq!(plain("a\u{1b}[31mb\u{202e}c é"), "a\u{fffd}[31mb\u{fffd}c é");
+    }
+}
+
+#[cfg(test)]
+mod sightings_tests {
+    use sprag_core::dlp::{Direction, Sighting};
+
+    use super::*;
+
+    #[test]
+    fn findings_are_told_by_outcome_and_kind() {
+        let mut all = Sightings::default();
+        for (entity, outcome) in [
+            ("EMAIL", Outcome::Covered),
+            ("OPENAI_KEY", Outcome::Redacted),
+            ("EMAIL", Outcome::Covered),
+            ("JWT", Outcome::Logged),
+        ] {
+            let (entity, direction, path, hint) = (entity.to_owned(), Direction::Request, String::new(), String::new());
+            all.note(Sighting { entity, direction, outcome, path, start: 0, length: 1, hint });
+        }
+        assert_eq!(sightings(&all), ["redacted OPENAI_KEY", "covered 2 EMAIL", "saw JWT"]);
     }
 }

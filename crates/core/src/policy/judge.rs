@@ -77,16 +77,17 @@ impl Permit {
 }
 
 /// Judges a call. What counts, looks or sets money aside is asked only when nothing has stopped the call before: `rates`
-/// counts it, `loops` lets detection look at it, `budgets` sets money aside for it. None where `budgets` cannot tell yet:
+/// counts it, `loops` lets detection look at it, `dlp` looks for secrets in it, `budgets` sets money aside for it. None where `budgets` cannot tell yet:
 /// nothing is set aside, and nobody has a permit.
 pub fn judge(
     facts: &Facts<'_>,
     rates: impl FnOnce() -> Weighed,
     loops: impl FnOnce() -> Decision,
+    dlp: impl FnOnce() -> Option<Refusal>,
     budgets: impl FnOnce() -> Option<Weighed>,
 ) -> Option<Judgement> {
     let mut would_stop = Vec::new();
-    let verdict = decide(facts, rates, loops, budgets, &mut would_stop).transpose()?.map(Permit);
+    let verdict = decide(facts, rates, loops, dlp, budgets, &mut would_stop).transpose()?.map(Permit);
     Some(Judgement { verdict, would_stop })
 }
 
@@ -94,6 +95,7 @@ fn decide(
     facts: &Facts<'_>,
     rates: impl FnOnce() -> Weighed,
     loops: impl FnOnce() -> Decision,
+    dlp: impl FnOnce() -> Option<Refusal>,
     budgets: impl FnOnce() -> Option<Weighed>,
     would_stop: &mut Vec<Refusal>,
 ) -> Result<Option<Advice>, Stop> {
@@ -107,6 +109,9 @@ fn decide(
     let rated = weigh(rates(), would_stop)?;
     by_mode(policy.run_limits.mode, would_stop, || policy.run_limits.check(facts.runs))?;
     let mut advice = loops::check(&loops(), facts.runs.first().map(|run| &run.run))?;
+    if let Some(refusal) = dlp() {
+        return Err(refusal.into());
+    }
     let Some(weighed) = budgets() else { return Ok(None) };
     let paid = weigh(weighed, would_stop)?;
     let by = |delay_ms: Option<u64>, reason| delay_ms.map(|ms| Delay { ms, reason });

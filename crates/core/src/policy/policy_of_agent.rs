@@ -8,6 +8,7 @@ use super::hours::Hours;
 use super::models::Models;
 use super::rate::RateRule;
 use super::run_limits::RunLimits;
+use crate::dlp::DlpRules;
 use crate::loops::{Action, Mode, Rules};
 
 /// The policy of an agent: configuration and what was set over it, put together.
@@ -27,6 +28,8 @@ pub struct Policy {
     pub rate_limits: Arc<[RateRule]>,
     /// What it may spend.
     pub budget: Budget,
+    /// What is done about secrets and personal data.
+    pub dlp: Arc<DlpRules>,
 }
 
 impl Policy {

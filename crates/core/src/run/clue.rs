@@ -10,7 +10,7 @@ use crate::wire::{History, Reply, call_id_hash};
 /// Whose evidence it is: the agent, and the credential that the request came with.
 ///
 /// Without it, anybody who sends somebody else's opening would join their run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scope(u64);
 
 impl Scope {

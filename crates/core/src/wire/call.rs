@@ -28,6 +28,8 @@ pub struct Call<'a> {
     pub is_stream: bool,
     /// The conversation: messages, input items or contents, as they stand in the body.
     pub items: Vec<&'a RawValue>,
+    /// What stands beside the conversation at every step: system prompts, instructions, tools.
+    pub fixed: Vec<&'a RawValue>,
     /// A prompt that is one string instead of a list: Responses `input`, legacy `prompt`.
     pub prompt: Option<&'a RawValue>,
     /// The most output tokens the caller accepts.
@@ -117,6 +119,7 @@ impl<'a> Call<'a> {
         };
         let items: Vec<&RawValue> = list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let prompt = if items.is_empty() { list.or(top.input) } else { None };
+        let fixed = [top.system, top.instructions, top.system_instruction, top.tools, top.functions];
         let is_stream = match dialect {
             Dialect::Gemini => has_end(path, STREAM_VERB),
             _ => top.stream.is_some_and(|v| v.get() == "true"),
@@ -141,6 +144,7 @@ impl<'a> Call<'a> {
                 || keeps_prompt,
             is_stream,
             items,
+            fixed: fixed.into_iter().flatten().collect(),
             prompt,
             max_output_tokens: output_limit(dialect, &top),
             choices: choices(dialect, &top),
@@ -195,17 +199,17 @@ struct Top<'a> {
     prompt_cache_key: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
     conversation: Option<&'a RawValue>,
-    // Not acted on yet, but read by the model: each may be there once.
-    #[serde(borrow, default, deserialize_with = "raw", rename = "system")]
-    _system: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw", rename = "instructions")]
-    _instructions: Option<&'a RawValue>,
+    // Read by the model: each may be there once.
+    #[serde(borrow, default, deserialize_with = "raw")]
+    system: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    instructions: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw", rename = "systemInstruction", alias = "system_instruction")]
-    _system_instruction: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw", rename = "tools")]
-    _tools: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw", rename = "functions")]
-    _functions: Option<&'a RawValue>,
+    system_instruction: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    functions: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
     sprag_run_id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]

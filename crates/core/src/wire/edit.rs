@@ -9,19 +9,30 @@ use super::call::Call;
 use super::nudge::note_edit;
 
 /// The body to forward, when it must differ from the one that came: fields of ours removed, usage asked for, a note to
-/// the model put in (see [`nudge`](super::nudge())).
+/// the model put in (see [`nudge`](super::nudge())), secrets hidden (`hidden`, as `dlp` gives them).
 ///
 /// None when the body is forwarded as it is.
 #[must_use]
-pub fn outgoing(call: &Call<'_>, body: &[u8], ask_for_usage: bool, note: Option<&str>) -> Option<Vec<u8>> {
+pub fn outgoing(
+    call: &Call<'_>,
+    body: &[u8],
+    ask_for_usage: bool,
+    note: Option<&str>,
+    hidden: Vec<(Range<usize>, String)>,
+) -> Option<Vec<u8>> {
     let must_ask = ask_for_usage && !call.stream_options.asks_for_usage();
     let asking = if must_ask { usage_edit(call, body) } else { None };
     let noting = note.and_then(|note| note_edit(call, body, note));
-    let edits: Vec<Edit> = asking.into_iter().chain(noting).collect();
-    if call.own.values.is_empty() && edits.is_empty() {
+    let removals: Vec<Range<usize>> = call.own.values.iter().map(|value| range_of(body, value)).collect();
+    // What is removed needs no hiding.
+    let is_kept = |range: &Range<usize>| !removals.iter().any(|gone| range.start < gone.end && gone.start < range.end);
+    let hiding = hidden.into_iter().filter(|(range, _)| is_kept(range));
+    let hiding = hiding.map(|(range, with)| Edit { range, with: with.into() });
+    let edits: Vec<Edit> = asking.into_iter().chain(noting).chain(hiding).collect();
+    if removals.is_empty() && edits.is_empty() {
         return None;
     }
-    Some(apply(body, call.own.values.iter().map(|v| range_of(body, v)).collect(), edits))
+    Some(apply(body, removals, edits))
 }
 
 /// Bytes to put in the place of others; an empty range is an insertion.
@@ -32,22 +43,35 @@ pub(super) struct Edit {
 
 /// The body without the fields around these values, and with these edits. No edit reaches into such a field.
 pub(super) fn apply(body: &[u8], mut removals: Vec<Range<usize>>, mut edits: Vec<Edit>) -> Vec<u8> {
-    let mut out = body.to_vec();
-    // From the back to the front, so that the ranges still to come stay true.
-    removals.sort_by_key(|r| std::cmp::Reverse(r.start));
-    edits.sort_by_key(|e| std::cmp::Reverse(e.range.start));
-    let mut edits = edits.into_iter().peekable();
-    for value in removals {
-        while let Some(edit) = edits.next_if(|e| e.range.start > value.start) {
-            out.splice(edit.range, edit.with.bytes());
+    removals.sort_by_key(|value| value.start);
+    // Of insertions at the same place the one asked for last comes first.
+    edits.reverse();
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let added: usize = edits.iter().map(|edit| edit.with.len()).sum();
+    let mut out = Vec::with_capacity(body.len() + added);
+    let mut at = 0;
+    let mut moved = removals.iter_mut().peekable();
+    for edit in edits {
+        while let Some(value) = moved.next_if(|value| value.start < edit.range.start) {
+            shift(value, at, out.len());
         }
+        out.extend_from_slice(&body[at..edit.range.start]);
+        out.extend_from_slice(edit.with.as_bytes());
+        at = edit.range.end;
+    }
+    moved.for_each(|value| shift(value, at, out.len()));
+    out.extend_from_slice(&body[at..]);
+    // There are only a few fields of ours. From the back to the front, so that the ranges still to come stay true.
+    for value in removals.into_iter().rev() {
         let field = field_range(&out, value);
         out.drain(field);
     }
-    for edit in edits {
-        out.splice(edit.range, edit.with.bytes());
-    }
     out
+}
+
+/// Moves a range that stands behind `from` in the body to where it stands when `from` stands at `to`.
+fn shift(range: &mut Range<usize>, from: usize, to: usize) {
+    *range = range.start - from + to..range.end - from + to;
 }
 
 /// How to ask for usage in a chat stream.
@@ -114,7 +138,8 @@ mod tests {
 
     fn edited(body: &str, ask: bool) -> String {
         let call = Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).unwrap();
-        outgoing(&call, body.as_bytes(), ask, None).map_or_else(|| body.to_owned(), |b| String::from_utf8(b).unwrap())
+        outgoing(&call, body.as_bytes(), ask, None, Vec::new())
+            .map_or_else(|| body.to_owned(), |b| String::from_utf8(b).unwrap())
     }
 
     #[test]
@@ -135,6 +160,30 @@ mod tests {
         for (body, expected) in cases {
             assert_eq!(edited(body, false), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn thousands_of_edits_are_one_pass() {
+        const COUNT: usize = 50_000;
+        let item = "\"secret\",";
+        let body =
+            format!("{{\"a\":[{}0],\"sprag_run_id\":\"r\",\"b\":[{}0]}}", item.repeat(COUNT), item.repeat(COUNT));
+        let call = Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).unwrap();
+        let hidden = body.match_indices("secret").map(|(at, word)| (at..at + word.len(), "[REDACTED:X]".to_owned()));
+        let out = outgoing(&call, body.as_bytes(), false, None, hidden.collect()).unwrap();
+        let expected = body.replace("secret", "[REDACTED:X]").replace("\"sprag_run_id\":\"r\",", "");
+        assert!(out == expected.as_bytes());
+    }
+
+    #[test]
+    fn edits_at_one_place_and_beside_removals_keep_their_order() {
+        let edit = |range: Range<usize>, with: &'static str| Edit { range, with: with.into() };
+        let body = br#"{"a":"x","own":1,"b":"y"}"#;
+        let edits = vec![edit(1..1, "second"), edit(1..1, "first "), edit(6..7, "xxx"), edit(22..23, "")];
+        let own = 15..16;
+        assert_eq!(apply(body, vec![own], edits), br#"{first second"a":"xxx","b":""}"#);
+        assert_eq!(apply(body, vec![15..16, 21..24], Vec::new()), br#"{"a":"x"}"#);
+        assert_eq!(apply(body, Vec::new(), Vec::new()), body);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod kill;
 mod prices;
 mod replay;
 mod runs;
+mod scan;
 mod serve;
 mod status;
 mod table;
@@ -107,6 +108,8 @@ enum Command {
         #[command(subcommand)]
         command: Option<PricesCommand>,
     },
+    /// Look for secrets and personal data in files or standard input, and print the text without them
+    Scan(scan::Asked),
     /// Print the JSON Schema of the configuration
     Schema,
 }
@@ -158,6 +161,7 @@ pub fn run(cli: Cli) -> ExitCode {
             prices::list(model.as_deref(), of.as_deref(), json, flags)
         }
         Some(Command::Prices { command: Some(PricesCommand::Update { file, flags }) }) => prices::update(&file, flags),
+        Some(Command::Scan(asked)) => scan::scan(&asked),
         Some(Command::Schema) => print_schema(),
     };
     match result {

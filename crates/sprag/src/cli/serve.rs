@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::clock::{Clock, Ids};
 use crate::config::{Flags, Loaded, Sources, load};
+use crate::core_file;
 use crate::logging;
 use crate::reload::reload_forever;
 use crate::server::Server;
@@ -17,6 +18,7 @@ pub(super) fn serve(flags: Flags) -> Result<ExitCode> {
     let sources = Sources::process(flags);
     let Loaded { settings, warnings, file } = load(&sources)?;
     logging::set_up(&settings.log)?;
+    core_file::forbid();
     for warning in &warnings {
         tracing::warn!("{warning}");
     }

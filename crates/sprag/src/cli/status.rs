@@ -28,6 +28,11 @@ pub(super) fn status(asking: Asking) -> Result<ExitCode> {
         let failures = show::count(status.detection_failures);
         writeln!(out, "  detection  failed on {failures} requests, which passed unchecked; see the log")?;
     }
+    let dlp = &status.dlp;
+    match dlp.uncovered.is_empty() {
+        true => writeln!(out, "  dlp        a canary was found on all of {} ways", dlp.surfaces)?,
+        false => writeln!(out, "  dlp        NOT covered: {}", show::plain(&dlp.uncovered.join(", ")))?,
+    }
     if status.budgets_used_up > 0 {
         let number = show::count(status.budgets_used_up);
         writeln!(out, "  budgets    {number} used up; `sprag budgets` lists them")?;

@@ -119,7 +119,9 @@ fn event_cells(event: &EventRecord) -> Vec<String> {
         ending = format!("{ending}: {why}");
     }
     let marks = [event.verdict.as_ref().map(show::verdict), event.shadow.as_ref().map(show::shadow)];
-    for mark in marks.into_iter().flatten().chain(event.would_block.iter().map(show::would_block)) {
+    let found = event.dlp.iter().flat_map(show::sightings);
+    let limits = event.would_block.iter().map(show::would_block);
+    for mark in marks.into_iter().flatten().chain(limits).chain(found) {
         ending = format!("{ending}; {mark}");
     }
     vec![

@@ -80,7 +80,7 @@ fn every_key_is_there_with_its_description() {
 #[test]
 fn the_recipes_of_the_guide_are_right() {
     let recipes: Vec<_> = GUIDE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(recipes.len(), 5);
+    assert_eq!(recipes.len(), 6);
     for recipe in recipes {
         let sandbox = Sandbox::new("");
         let home = sandbox.dir.path().display().to_string();
@@ -137,6 +137,7 @@ fn the_page_about_policy_is_right() {
         "rate_limited",
         "budget_exceeded",
         "loop_detected",
+        "dlp_blocked",
     ];
     for reason in reasons {
         let status = Reason::ALL.into_iter().find(|known| known.as_str() == reason).unwrap().status();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 use serde_json::Value;
+use sprag_core::dlp::{Scanner, Seen};
 use sprag_core::event::RunOrigin;
 use sprag_core::id::AgentName;
 use sprag_core::loops::Rules;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub runs: Runs,
     /// What agents may do.
     pub policies: Policies,
+    /// What is looked for in requests and answers.
+    pub dlp: Dlp,
     /// What everybody together may spend.
     pub budget: GlobalBudget,
     /// What Sprag adds to answers.
@@ -52,6 +55,23 @@ pub struct Settings {
     pub jwt: Option<Arc<Verifier>>,
     /// What Sprag writes to the terminal.
     pub log: Log,
+}
+
+/// What is looked for in requests and answers.
+#[derive(Clone, Debug)]
+pub struct Dlp {
+    /// As it is written.
+    pub written: super::file::Dlp,
+    /// Looks.
+    pub scanner: Arc<Scanner>,
+    /// What has been looked at.
+    pub seen: Arc<Seen>,
+}
+
+impl PartialEq for Dlp {
+    fn eq(&self, other: &Dlp) -> bool {
+        self.written == other.written
+    }
 }
 
 /// The listener that agents talk to.

@@ -8,6 +8,10 @@ use http::{Response, StatusCode, response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde::de::IgnoredAny;
+use sprag_core::dlp::{
+    Direction, Flow, Inspected, Inspector, Sightings, StreamFilter, apply_edits, dlp_refusal, inspect_json, redact_text,
+};
 use sprag_core::event::Ending;
 use sprag_core::limits::JSON_REPLY_BYTES;
 use sprag_core::wire::{Dialect, Metadata, Reason, Refusal, splice};
@@ -31,26 +35,31 @@ use crate::config::Provider;
 const COLLECTED_BYTES: u64 = 256 << 10;
 
 /// What was asked of the upstream, and so what must be done to its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) dialect: Dialect,
     /// Usage was asked for on Sprag's own account: the client shall not see it.
     pub(crate) strips_usage: bool,
     /// The answer tells the client about its run.
     pub(crate) metadata: bool,
+    /// Looks for secrets in the answer, and puts the client's own values back.
+    pub(crate) inspector: Option<Inspector>,
 }
 
 impl Asked {
     /// Whether the answer will be changed on its way.
     pub(crate) fn edits(&self) -> bool {
-        self.strips_usage || self.metadata
+        self.strips_usage || self.metadata || self.inspector.is_some()
     }
 }
 
 /// What the head of an answer says about its body.
+#[derive(Clone, Copy)]
 enum Kind {
     Events,
     Json,
+    /// Words without a form, such as the error page of a proxy in between.
+    Text,
     Other,
 }
 
@@ -62,11 +71,20 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     let kind = kind(&head.headers);
     ticket.mark_answered(head.status.as_u16(), matches!(kind, Kind::Events));
 
-    let is_read = asked.dialect.is_llm() && !matches!(kind, Kind::Other);
+    let length = content_length(&head.headers);
+    let is_llm = asked.dialect.is_llm();
+    let is_read = is_llm && matches!(kind, Kind::Events | Kind::Json);
+    // What is looked at must be whole before the first byte of it passes. Other APIs may send files of any length.
+    let is_looked_at = asked.inspector.is_some()
+        && match kind {
+            Kind::Json => is_llm || length.is_none_or(|length| length <= JSON_REPLY_BYTES as u64),
+            Kind::Text => is_llm,
+            Kind::Events | Kind::Other => false,
+        };
     let decoder = match Decoder::for_headers(&head.headers, JSON_REPLY_BYTES) {
-        Ok(decoder) => decoder.filter(|_| is_read),
+        Ok(decoder) => decoder.filter(|_| is_read || is_looked_at),
         // It was not asked for, so nobody can say what it holds.
-        Err(unreadable) if is_read => {
+        Err(unreadable) if is_read || is_looked_at => {
             ticket.mark_failed(Ending::UpstreamError, unreadable.to_string());
             let refusal = Refusal::new(
                 Reason::UpstreamUnreachable,
@@ -78,15 +96,18 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     };
     let is_success = head.status.is_success();
     let signature = (asked.metadata && is_success).then(|| signature(audience, &provider, &ticket)).flatten();
-    let length = content_length(&head.headers);
 
-    if is_read && is_success && matches!(kind, Kind::Json) && length.is_some_and(|n| n <= COLLECTED_BYTES) {
+    let is_short = is_success && length.is_some_and(|n| n <= COLLECTED_BYTES);
+    if (is_looked_at || (is_read && matches!(kind, Kind::Json) && is_short)) && !is_head {
         return collected(audience, head, body, decoder, asked, signature, ticket, provider.timeouts.idle, deadline)
             .await;
     }
     let reader = match kind {
         _ if !is_read => Reader::opaque(length),
-        Kind::Events => Reader::events(asked.dialect, decoder, asked.strips_usage, signature.is_some(), length),
+        Kind::Events => {
+            let filter = asked.inspector.map(|inspector| StreamFilter::new(inspector, asked.dialect));
+            Reader::events(asked.dialect, decoder, asked.strips_usage, signature.is_some(), filter, length)
+        }
         _ => Reader::json(asked.dialect, decoder, signature.is_some(), length),
     };
     // Nobody asks for a body that cannot come, so it is settled here.
@@ -112,7 +133,7 @@ async fn collected(
     audience: &Audience,
     mut head: response::Parts,
     mut body: Incoming,
-    decoder: Option<Decoder>,
+    mut decoder: Option<Decoder>,
     asked: Asked,
     signature: Option<Signature>,
     mut ticket: Ticket,
@@ -132,23 +153,73 @@ async fn collected(
             return refuse(audience, Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket);
         }
     };
-    let mut reader = Reader::json(asked.dialect, decoder, signature.is_some(), Some(whole.len() as u64));
-    let Some(plain) = reader.whole(&whole) else {
+    let length = Some(whole.len() as u64);
+    let mut reader = match (asked.dialect.is_llm(), kind(&head.headers)) {
+        (true, Kind::Json) => Reader::json(asked.dialect, None, signature.is_some(), length),
+        _ => Reader::opaque(length),
+    };
+    let decoded = decoder.as_mut().map_or_else(|| Ok(whole.clone()), |decoder| decoder.push(&whole));
+    let Ok(mut plain) = decoded else {
         let why = "the upstream's compressed answer cannot be decoded";
         ticket.mark_failed(Ending::UpstreamError, why);
         return refuse(audience, Refusal::new(Reason::UpstreamUnreachable, why), ticket);
     };
+    let mut is_changed = false;
+    if let Some(inspector) = &asked.inspector {
+        let mut sightings = Sightings::default();
+        let (edited, is_stopped) = looked_at(inspector, asked.dialect, &plain, &mut sightings);
+        let refusal = is_stopped.then(|| dlp_refusal(&sightings, Direction::Answer));
+        ticket.add_sightings(sightings);
+        if let Some(refusal) = refusal {
+            reader.read_whole(&plain);
+            let refusal = ticket.withheld(refusal);
+            ticket.set_status(audience.put(refusal.clone()).status);
+            settle(&mut ticket, &reader).await;
+            return refuse(audience, refusal, ticket);
+        }
+        if let Some(edited) = edited {
+            (plain, is_changed) = (edited, true);
+        }
+    }
+    // Later requests will quote what the client gets, not what the provider said.
+    reader.read_whole(&plain);
     let settled = settle(&mut ticket, &reader).await;
     let signature = signature.filter(|_| reader.reply().complete);
     let field = settled.as_ref().zip(signature).map(|(settled, signature)| signature(settled));
     let signed = field.and_then(|field| splice(&plain, 0..plain.len(), &field));
-    if signed.is_some() {
+    if signed.is_some() || is_changed {
         head.headers.remove(CONTENT_ENCODING);
     }
-    let out = signed.unwrap_or(whole);
+    let out = signed.unwrap_or(if is_changed { plain } else { whole });
     head.headers.insert(CONTENT_LENGTH, out.len().into());
     sign(&mut head.headers, audience, ticket.event(), settled.as_ref());
     Response::from_parts(head, Body::Full(out))
+}
+
+/// The answer as it may pass, where it must change; and whether it may not pass at all.
+fn looked_at(
+    inspector: &Inspector,
+    dialect: Dialect,
+    plain: &Bytes,
+    sightings: &mut Sightings,
+) -> (Option<Bytes>, bool) {
+    if serde_json::from_slice::<IgnoredAny>(plain).is_err() {
+        // Whatever its head says, these are words.
+        let text = String::from_utf8_lossy(plain);
+        let redacted = redact_text(inspector, Direction::Answer, &text, sightings);
+        return ((redacted != text).then(|| redacted.into()), false);
+    }
+    if dialect == Dialect::Gemini && plain.trim_ascii_start().starts_with(b"[") {
+        // A stream for those who want no events: what its elements say belongs together.
+        let (mut filter, mut out) = (StreamFilter::new(inspector.clone(), dialect), Vec::new());
+        let is_stopped = filter.push_array(plain, &mut out) == Flow::Stopped || filter.end(&mut out) == Flow::Stopped;
+        sightings.absorb(filter.sightings().clone());
+        let passed = Bytes::from(out.concat());
+        return ((passed != plain).then_some(passed), is_stopped);
+    }
+    let Inspected { edits, is_stopped } =
+        inspect_json(inspector, Direction::Answer, dialect, plain, &[], None, sightings);
+    ((!edits.is_empty()).then(|| apply_edits(plain, &edits).into()), is_stopped)
 }
 
 async fn collect(
@@ -172,6 +243,9 @@ async fn collect(
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
         ticket.mark_first_byte();
+        if joined.len() + first.len() + data.len() > JSON_REPLY_BYTES {
+            return Err((Ending::UpstreamError, "the upstream's answer is too long to be looked at"));
+        }
         if first.is_empty() && joined.is_empty() {
             first = data;
             continue;
@@ -184,7 +258,8 @@ async fn collect(
 
 /// Settles a whole answer, after counting its tokens if the provider did not.
 async fn settle(ticket: &mut Ticket, reader: &Reader) -> Option<Settled> {
-    let (reply, ending) = (reader.reply(), reader.ending(ticket.event().status));
+    let reply = reader.reply();
+    let ending = ticket.failed_as().unwrap_or_else(|| reader.ending(ticket.event().status));
     if ending == Ending::UpstreamError {
         ticket.mark_failed(ending, "the provider's answer is not what its API promises");
     }
@@ -201,6 +276,8 @@ fn kind(headers: &HeaderMap) -> Kind {
         Kind::Events
     } else if essence.eq_ignore_ascii_case("application/json") || essence.ends_with("+json") {
         Kind::Json
+    } else if essence.is_empty() || essence.starts_with("text/") || essence.ends_with("xml") {
+        Kind::Text
     } else {
         Kind::Other
     }

@@ -1,8 +1,10 @@
 //! Brings the facts of a call before the judge, and does what follows from a stop before anybody hears of it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use http::request::Parts;
+use sprag_core::dlp::Inspector;
 use sprag_core::event::WouldBlock;
 use sprag_core::loops::{Decision, Mode};
 use sprag_core::policy::{Facts, Judgement, Permit, judge as decide};
@@ -11,6 +13,7 @@ use sprag_core::wire::{Call, Refusal};
 use sprag_store::state::RatesTaken;
 
 use super::detect::{self, Way};
+use super::inspect::{self, Look};
 use super::open::{Opening, progress};
 use super::rates::{self, Limited};
 use super::route::Route;
@@ -29,6 +32,15 @@ pub(crate) struct Case<'a> {
     pub(crate) opening: Opening,
 }
 
+/// A call that may go out, and what must be done to it on the way.
+pub(crate) struct Judged {
+    pub(crate) permit: Permit,
+    /// What must be hidden of its body.
+    pub(crate) edits: Vec<(Range<usize>, String)>,
+    /// Who looks at its answer.
+    pub(crate) inspector: Option<Inspector>,
+}
+
 /// Judges a call. A consequence is durable before the refusal is given. What is set aside is on record only with
 /// [`Ticket::mark_permitted`].
 pub(crate) async fn judge(
@@ -36,7 +48,7 @@ pub(crate) async fn judge(
     settings: &Settings,
     case: Case<'_>,
     ticket: &mut Ticket,
-) -> Result<Permit, Refusal> {
+) -> Result<Judged, Refusal> {
     let Case { route, head, body, call, opening } = case;
     let (agent, now) = (ticket.event().agent.clone(), ticket.event().at);
     let policy = app.policy(&agent);
@@ -60,7 +72,8 @@ pub(crate) async fn judge(
     };
     let tokens = spending.tokens();
 
-    let (mut taken, mut rated, mut looked) = (RatesTaken::default(), None, None);
+    let inspector = inspect::inspector(app, settings, &policy, route, head, ticket);
+    let (mut taken, mut rated, mut looked, mut inspected) = (RatesTaken::default(), None, None, None);
     // Only what passes every other check waits, and is judged again by what is then.
     let Judgement { verdict, would_stop } = loop {
         let snapshot = app.catalog.snapshot();
@@ -98,7 +111,12 @@ pub(crate) async fn judge(
             };
             looked.get_or_insert_with(look).clone()
         };
-        if let Some(judgement) = decide(&facts, rates, loops, || spending.reserve(app)) {
+        let dlp = || {
+            let inspector = inspector.as_ref()?;
+            let look = || inspect::request(app, settings, inspector, route, call, body, ticket);
+            inspected.get_or_insert_with(look).refusal()
+        };
+        if let Some(judgement) = decide(&facts, rates, loops, dlp, || spending.reserve(app)) {
             break judgement;
         }
         if let Err(refusal) = spending.wait(app, &opening.tree, ticket).await {
@@ -109,8 +127,10 @@ pub(crate) async fn judge(
     ticket.set_verdict(rules.clone(), decision);
     ticket.set_would_block(would_stop.into_iter().map(would_block).collect());
     ticket.set_limits(taken, spending);
+    let Look { edits, sightings, .. } = inspected.unwrap_or_default();
+    ticket.add_sightings(sightings);
     match verdict {
-        Ok(permit) => Ok(permit),
+        Ok(permit) => Ok(Judged { permit, edits, inspector }),
         Err(stop) => {
             if let Some(consequence) = stop.consequence {
                 app.follow(agent, *consequence).await;

@@ -20,6 +20,7 @@ mod encoding;
 mod forward;
 mod headers;
 pub(crate) mod identify;
+mod inspect;
 mod judge;
 mod killed;
 pub mod limit_keys;
@@ -44,6 +45,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
+use sprag_core::dlp::apply_edits;
 use sprag_core::event::Ending;
 use sprag_core::wire::{Call, Reason, Refusal, outgoing};
 
@@ -53,7 +55,7 @@ pub use self::body::{Body, BrokenOff};
 pub use self::detect::DetectionFailures;
 use self::encoding::{Decoder, decode_all};
 use self::forward::Forwarded;
-use self::judge::Case;
+use self::judge::{Case, Judged};
 pub use self::pilot::Pilots;
 use self::route::Route;
 pub use self::throttle::Throttle;
@@ -135,7 +137,7 @@ async fn send(
         ticket.keep_sample(&plain);
     }
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
-    let permit = judge::judge(app, settings, case, ticket).await?;
+    let Judged { permit, edits, inspector } = judge::judge(app, settings, case, ticket).await?;
     ticket.mark_permitted(permit.advice());
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);
@@ -144,11 +146,15 @@ async fn send(
     }
 
     let wants_usage = call.as_ref().is_some_and(|call| asks_for_usage(call, route));
-    let changed = call.as_ref().and_then(|call| outgoing(call, &plain, wants_usage, permit.advice().note.as_deref()));
+    let changed = match &call {
+        Some(call) => outgoing(call, &plain, wants_usage, permit.advice().note.as_deref(), edits),
+        None => (!edits.is_empty()).then(|| apply_edits(&plain, &edits)),
+    };
     let asked = Asked {
         dialect: route.dialect,
         strips_usage: wants_usage && call.as_ref().is_some_and(|call| !call.stream_options.asks_for_usage()),
         metadata: settings.responses.metadata && route.dialect.is_llm(),
+        inspector,
     };
     // A body that must change is sent decoded; any other goes as it came.
     let (body, is_decoded) = match changed {
@@ -162,7 +168,7 @@ async fn send(
 
 /// The body as it can be read.
 fn decoded(route: &Route<'_>, head: &Parts, sent: &Bytes, limit: usize) -> Result<Bytes, Refusal> {
-    if !route.dialect.is_llm() {
+    if !route.dialect.is_llm() && (route.rule.is_some() || !inspect::is_json(head)) {
         return Ok(sent.clone());
     }
     let decoder = Decoder::for_headers(&head.headers, limit).map_err(invalid)?;

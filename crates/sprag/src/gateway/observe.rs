@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
+use sprag_core::dlp::{Direction, dlp_refusal};
 use sprag_core::event::Ending;
 use sprag_core::wire::{Reason, Refusal};
 use tokio::task::JoinHandle;
@@ -197,11 +198,17 @@ impl Observed {
             Taken::Closing => self.close(),
             Taken::Over => self.stage = Stage::Ended,
             Taken::Unreadable => self.fail(Ending::UpstreamGone, "the upstream's compressed answer cannot be decoded"),
+            Taken::Withheld => {
+                let sightings = self.reader.sightings().cloned().unwrap_or_default();
+                let refusal = self.ticket.withheld(dlp_refusal(&sightings, Direction::Answer));
+                self.fail_with(Ending::CutOff, refusal);
+            }
         }
     }
 
     /// The answer is over: settles it, after counting its tokens if the provider did not.
     fn close(&mut self) {
+        self.note_sightings();
         let ending = self.reader.ending(self.ticket.event().status);
         let reply = self.reader.reply();
         if ending == Ending::UpstreamError {
@@ -213,6 +220,13 @@ impl Observed {
         } else {
             let settled = self.ticket.settle(reply, reply.usage, ending);
             self.release(settled);
+        }
+    }
+
+    /// What was found in the answer goes on record with the call.
+    fn note_sightings(&mut self) {
+        if let Some(sightings) = self.reader.sightings() {
+            self.ticket.add_sightings(sightings.clone());
         }
     }
 
@@ -229,6 +243,7 @@ impl Observed {
     }
 
     fn fail_with(&mut self, ending: Ending, refusal: Refusal) {
+        self.note_sightings();
         self.killed = None;
         let refusal = self.audience.put_in_stream(refusal);
         let reply = self.reader.reply();
@@ -261,6 +276,7 @@ impl Observed {
 impl Drop for Observed {
     fn drop(&mut self) {
         // Still open: the client went away.
+        self.note_sightings();
         self.ticket.settle_aside(self.reader.reply(), Ending::ClientGone);
     }
 }

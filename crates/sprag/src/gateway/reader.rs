@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
+use sprag_core::dlp::{Flow, Sightings, StreamFilter};
 use sprag_core::event::Ending;
 use sprag_core::limits::JSON_REPLY_BYTES;
 use sprag_core::wire::sse::{self, Block, Splitter};
@@ -21,6 +22,8 @@ pub(crate) enum Taken {
     Over,
     /// They cannot be decoded.
     Unreadable,
+    /// They hold what may not pass; nothing of it has.
+    Withheld,
 }
 
 /// Watches one answer.
@@ -41,7 +44,7 @@ pub(crate) struct Reader {
 }
 
 enum Form {
-    Events(Events),
+    Events(Box<Events>),
     Json { whole: Whole, tail: JsonTail },
     Opaque,
 }
@@ -65,6 +68,18 @@ struct Events {
     closing: Option<(Bytes, Bytes)>,
     /// What stood at the very end without the blank line that ends an event.
     tail: Bytes,
+    /// Looks for secrets.
+    filter: Option<StreamFilter>,
+}
+
+/// How a stream goes on after some of its bytes.
+#[derive(PartialEq, Eq)]
+enum Went {
+    On,
+    /// The closing event is among them.
+    ToItsEnd,
+    /// They hold what may not pass.
+    Nowhere,
 }
 
 impl Reader {
@@ -74,11 +89,20 @@ impl Reader {
         decoder: Option<Decoder>,
         strip_usage: bool,
         holds: bool,
+        filter: Option<StreamFilter>,
         length: Option<u64>,
     ) -> Reader {
-        let events =
-            Events { splitter: Splitter::default(), strip_usage, holds, held: None, closing: None, tail: Bytes::new() };
-        Reader::new(Form::Events(events), dialect, decoder, strip_usage || holds, length)
+        let edits = strip_usage || holds || filter.is_some();
+        let events = Events {
+            splitter: Splitter::default(),
+            strip_usage,
+            holds,
+            held: None,
+            closing: None,
+            tail: Bytes::new(),
+            filter,
+        };
+        Reader::new(Form::Events(Box::new(events)), dialect, decoder, edits, length)
     }
 
     /// Watches one JSON document.
@@ -122,18 +146,25 @@ impl Reader {
         self.is_closed
     }
 
-    /// Takes a whole JSON answer at once and gives it back decoded; None when it cannot be.
-    pub(crate) fn whole(&mut self, data: &Bytes) -> Option<Bytes> {
-        let plain = match &mut self.decoder {
-            Some(decoder) => decoder.push(data).ok()?,
-            None => data.clone(),
-        };
-        self.tap.json(&plain);
-        Some(plain)
+    /// Reads a whole JSON answer.
+    pub(crate) fn read_whole(&mut self, plain: &[u8]) {
+        self.tap.json(plain);
+    }
+
+    /// Secrets and personal data that were found in the stream so far.
+    pub(crate) fn sightings(&self) -> Option<&Sightings> {
+        match &self.form {
+            Form::Events(events) => events.filter.as_ref().map(StreamFilter::sightings),
+            Form::Json { .. } | Form::Opaque => None,
+        }
     }
 
     /// Takes bytes from the upstream; what may pass goes to `out`.
     pub(crate) fn take(&mut self, data: Bytes, out: &mut VecDeque<Bytes>) -> Taken {
+        // Nobody waits for what comes behind the end of a stream, and nobody looks at it.
+        if self.is_closed && matches!(&self.form, Form::Events(events) if events.filter.is_some()) {
+            return Taken::Passed;
+        }
         if self.is_closed && (!self.edits || self.decoder.is_none()) {
             out.push_back(data);
             return Taken::Passed;
@@ -176,8 +207,8 @@ impl Reader {
             }
             Form::Events(events) if self.decoder.is_some() && !self.edits => {
                 // Only a decoded copy is watched; the original passes.
-                let is_closing = events.take(plain, &mut self.tap, &mut VecDeque::new());
-                if is_closing || is_last {
+                let went = events.take(plain, &mut self.tap, &mut VecDeque::new());
+                if went == Went::ToItsEnd || is_last {
                     conclude(&mut self.tap);
                     self.waiting = Some(data);
                     return Taken::Closing;
@@ -185,11 +216,14 @@ impl Reader {
                 out.push_back(data);
             }
             Form::Events(events) => {
-                let is_closing = events.take(plain, &mut self.tap, out);
-                if !is_closing && is_last {
+                let went = events.take(plain, &mut self.tap, out);
+                if went == Went::Nowhere {
+                    return Taken::Withheld;
+                }
+                if went == Went::On && is_last {
                     self.waiting = out.pop_back();
                 }
-                if is_closing || is_last {
+                if went == Went::ToItsEnd || is_last {
                     conclude(&mut self.tap);
                     return Taken::Closing;
                 }
@@ -207,8 +241,9 @@ impl Reader {
         match &mut self.form {
             Form::Json { whole, .. } => self.tap.json(&whole.bytes),
             Form::Events(events) => {
-                events.tail = events.splitter.rest();
-                self.tap.event(&sse::parse(&events.tail));
+                if events.finish(&mut self.tap) == Went::Nowhere {
+                    return Taken::Withheld;
+                }
                 conclude(&mut self.tap);
             }
             Form::Opaque => {}
@@ -249,6 +284,10 @@ impl Reader {
     pub(crate) fn give_up(&mut self, out: &mut VecDeque<Bytes>) {
         if let Form::Events(events) = &mut self.form {
             out.extend(events.held.take());
+            let mut rest = Vec::new();
+            // What may not pass stays back.
+            let _ = events.filter.as_mut().map(|filter| filter.end(&mut rest));
+            out.extend(rest);
         }
     }
 
@@ -287,9 +326,20 @@ impl Whole {
 }
 
 impl Events {
-    /// True when the closing event is among the bytes.
-    fn take(&mut self, plain: Bytes, tap: &mut Tap, out: &mut VecDeque<Bytes>) -> bool {
-        let Block { bytes, ends } = self.splitter.push(plain);
+    fn take(&mut self, plain: Bytes, tap: &mut Tap, out: &mut VecDeque<Bytes>) -> Went {
+        let block = self.splitter.push(plain);
+        match self.filter.take() {
+            Some(mut filter) => {
+                let went = self.take_filtered(&mut filter, block, tap, out);
+                self.filter = Some(filter);
+                went
+            }
+            None => self.take_as_it_is(block, tap, out),
+        }
+    }
+
+    fn take_as_it_is(&mut self, block: Block, tap: &mut Tap, out: &mut VecDeque<Bytes>) -> Went {
+        let Block { bytes, ends } = block;
         // Events that simply pass stay together in one piece, from `from` on.
         let (mut from, mut start) = (0, 0);
         for end in ends {
@@ -306,7 +356,7 @@ impl Events {
                 Passing::Last => {
                     out.push_back(bytes.slice(from..start));
                     self.closing = Some((bytes.slice(start..end), bytes.slice(end..)));
-                    return true;
+                    return Went::ToItsEnd;
                 }
                 Passing::Forward | Passing::Hold | Passing::UsageOnly => {
                     if let Some(held) = self.held.take() {
@@ -319,7 +369,66 @@ impl Events {
             start = end;
         }
         out.push_back(bytes.slice(from..));
-        false
+        Went::On
+    }
+
+    /// The tap reads what the client gets: later requests will quote that.
+    fn take_filtered(
+        &mut self,
+        filter: &mut StreamFilter,
+        block: Block,
+        tap: &mut Tap,
+        out: &mut VecDeque<Bytes>,
+    ) -> Went {
+        let Block { bytes, ends } = block;
+        let (mut start, mut passed) = (0, Vec::new());
+        for end in ends {
+            let flow = filter.push(bytes.slice(start..end), &mut passed);
+            start = end;
+            for event in passed.drain(..) {
+                match tap.event(&sse::parse(&event)) {
+                    Passing::UsageOnly if self.strip_usage => {}
+                    Passing::Hold | Passing::UsageOnly if self.holds => out.extend(self.held.replace(event)),
+                    Passing::Last => {
+                        self.closing = Some((event, Bytes::new()));
+                        return Went::ToItsEnd;
+                    }
+                    Passing::Forward | Passing::Hold | Passing::UsageOnly => {
+                        out.extend(self.held.take());
+                        out.push_back(event);
+                    }
+                }
+            }
+            if flow == Flow::Stopped {
+                return Went::Nowhere;
+            }
+        }
+        if self.splitter.is_oversized() && start < bytes.len() {
+            let flow = filter.push_unread(&bytes[start..], &mut passed);
+            out.extend(passed);
+            if flow == Flow::Stopped {
+                return Went::Nowhere;
+            }
+        }
+        Went::On
+    }
+
+    /// The stream is over without a closing event.
+    fn finish(&mut self, tap: &mut Tap) -> Went {
+        let rest = self.splitter.rest();
+        let Some(filter) = &mut self.filter else {
+            tap.event(&sse::parse(&rest));
+            self.tail = rest;
+            return Went::On;
+        };
+        let mut passed = Vec::new();
+        let is_stopped = (!rest.is_empty() && filter.push(rest, &mut passed) == Flow::Stopped)
+            || filter.end(&mut passed) == Flow::Stopped;
+        for event in &passed {
+            tap.event(&sse::parse(event));
+        }
+        self.tail = passed.concat().into();
+        if is_stopped { Went::Nowhere } else { Went::On }
     }
 
     /// The metadata goes into the closing event, or into the last data event where the closing one has no room.

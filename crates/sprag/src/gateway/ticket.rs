@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
+use sprag_core::dlp::Sightings;
 use sprag_core::event::{Ending, Event, EventKind, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::limits::{EVENT_PATH_BYTES, MODEL_NAME_BYTES};
@@ -31,6 +32,7 @@ use super::spending::Spending;
 use crate::app::App;
 use crate::config::Provider;
 use crate::tokens::PromptSample;
+use crate::vaults::VaultKey;
 
 /// What one call holds open.
 pub(crate) struct Ticket {
@@ -106,6 +108,7 @@ impl Ticket {
             blocked: false,
             block_reason: None,
             would_block: Vec::new(),
+            dlp: None,
             error: None,
             act: None,
             verdict: None,
@@ -199,6 +202,27 @@ impl Ticket {
     /// Why limits in shadow would have refused the call.
     pub(crate) fn set_would_block(&mut self, would_block: Vec<WouldBlock>) {
         self.event.would_block = would_block;
+    }
+
+    /// Secrets and personal data that were found in the request or in the answer.
+    pub(crate) fn add_sightings(&mut self, sightings: Sightings) {
+        if sightings.total > 0 {
+            self.event.dlp.get_or_insert_default().absorb(sightings);
+        }
+    }
+
+    /// Whose hidden values these are: others may name the same run, and get nothing of them.
+    pub(crate) fn vault_key(&self) -> Option<VaultKey> {
+        self.run.as_ref().map(|run| (run.key.clone(), run.scope))
+    }
+
+    /// The answer holds what may not pass; gives what the client is told.
+    pub(crate) fn withheld(&mut self, refusal: Refusal) -> Refusal {
+        let refusal = self.signed(refusal);
+        self.mark_failed(Ending::CutOff, refusal.reason.as_str());
+        self.event.blocked = true;
+        self.event.block_reason = Some(refusal.reason.as_str().to_owned());
+        refusal
     }
 
     /// What the call takes of rates and budgets, to be given back or booked when it settles.
@@ -308,6 +332,16 @@ impl Ticket {
     pub(crate) fn mark_failed(&mut self, ending: Ending, why: impl Into<String>) {
         self.failed_as = Some(ending);
         self.event.error = Some(why.into());
+    }
+
+    /// How the call failed, if it did.
+    pub(crate) fn failed_as(&self) -> Option<Ending> {
+        self.failed_as
+    }
+
+    /// The client is told something else than the provider said.
+    pub(crate) fn set_status(&mut self, status: u16) {
+        self.event.status = status;
     }
 
     /// The call is killed while it is under way; gives what the client is told.

@@ -106,6 +106,7 @@ fn call_of<'a>(dialect: Dialect, model: Option<&'a str>, items: Vec<&'a RawValue
         fallback_models: Vec::new(),
         is_stream: false,
         items,
+        fixed: Vec::new(),
         prompt: None,
         max_output_tokens: None,
         choices: 1,

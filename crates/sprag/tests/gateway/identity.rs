@@ -7,7 +7,7 @@ use sprag_core::wire::Dialect;
 use sprag_testkit::{Encoding, Provider, Reply, Script, When, client};
 use tokio::runtime::Runtime;
 
-use crate::sprag::{Sprag, without_detection};
+use crate::sprag::{Sprag, without_detection, without_dlp};
 use crate::wire::{Fixture, fixtures, path, request, without_metadata, without_usage_chunks};
 
 /// One way of delivering one answer.
@@ -53,7 +53,10 @@ impl World {
         }
         let provider = Provider::start(script).unwrap();
         let runtime = Runtime::new().unwrap();
-        let sprag = runtime.block_on(Sprag::start_with(&provider, |s| s.responses.metadata = metadata));
+        let sprag = runtime.block_on(Sprag::start_with(&provider, |s| {
+            s.responses.metadata = metadata;
+            without_dlp(s);
+        }));
         World { runtime, provider, sprag, fixtures }
     }
 

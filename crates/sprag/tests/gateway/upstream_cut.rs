@@ -8,7 +8,7 @@ use sprag_core::wire::Dialect;
 use sprag_testkit::client::{self, Whole};
 use sprag_testkit::{CutAt, CutHow, Encoding, Fault, Gate, Provider, Reply, Script};
 
-use crate::sprag::Sprag;
+use crate::sprag::{Sprag, without_dlp};
 use crate::upstream_faults::set_timeouts;
 use crate::wire::{STREAMING, path, request};
 
@@ -180,7 +180,11 @@ async fn a_compressed_stream_that_is_cut_is_cut_for_the_client() {
         let cut = Fault::Cut { at: CutAt::Events(4), how: CutHow::Close };
         let reply = Reply::text(TEXT).fault(Fault::Encode(encoding)).fault(cut);
         let provider = Provider::start(Script::always(reply)).unwrap();
-        let sprag = Sprag::start_with(&provider, |settings| settings.responses.metadata = false).await;
+        let sprag = Sprag::start_with(&provider, |settings| {
+            settings.responses.metadata = false;
+            without_dlp(settings);
+        })
+        .await;
         let body = request(Dialect::Anthropic, true, "hello");
         let call = client::post_json(sprag.url("/v1/messages"), &body).header("accept-encoding", encoding.name());
         let answer = call.fetch().await.unwrap();

@@ -10,7 +10,7 @@ use sprag_core::wire::Dialect;
 use sprag_testkit::client::{self, Whole};
 use sprag_testkit::{CutAt, CutHow, Fault, Gate, Provider, Reply, Script};
 
-use crate::sprag::Sprag;
+use crate::sprag::{Sprag, without_dlp};
 use crate::wire::{STREAMING, path, request};
 
 /// Changes the time-outs of every provider.
@@ -157,7 +157,11 @@ async fn garbled_json_passes_unchanged_and_is_recorded() {
 async fn an_event_that_is_garbled_passes_and_the_rest_is_read() {
     let reply = Reply::text("some words to be said").fault(Fault::Garble { event: 1 });
     let provider = Provider::start(Script::always(reply)).unwrap();
-    let sprag = Sprag::start_with(&provider, |settings| settings.responses.metadata = false).await;
+    let sprag = Sprag::start_with(&provider, |settings| {
+        settings.responses.metadata = false;
+        without_dlp(settings);
+    })
+    .await;
     for dialect in STREAMING {
         let url = format!("{}{}", provider.url(), path(dialect, true));
         let direct = client::post_json(url, &request(dialect, true, "hello")).fetch().await.unwrap();

@@ -5,7 +5,7 @@ use sprag_core::wire::Dialect;
 use sprag_testkit::client::{self, Whole};
 use sprag_testkit::{Encoding, Fault, Provider, Reply, Script, When};
 
-use crate::sprag::Sprag;
+use crate::sprag::{Sprag, without_dlp};
 use crate::wire::{STREAMING, path, request, without_metadata};
 
 const TEXT: &str = "The quick brown fox jumps over the lazy dog.";
@@ -45,7 +45,11 @@ async fn a_compressed_answer_without_usage_is_counted_too() {
     for encoding in Encoding::ALL {
         let reply = Reply::text(TEXT).no_usage().fault(Fault::Encode(encoding));
         let provider = Provider::start(Script::always(reply)).unwrap();
-        let sprag = Sprag::start_with(&provider, |settings| settings.responses.metadata = false).await;
+        let sprag = Sprag::start_with(&provider, |settings| {
+            settings.responses.metadata = false;
+            without_dlp(settings);
+        })
+        .await;
         for is_stream in [false, true] {
             let body = request(Dialect::OpenaiChat, is_stream, "hi");
             let call = client::post_json(sprag.url("/v1/chat/completions"), &body);

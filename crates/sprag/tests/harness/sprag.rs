@@ -9,6 +9,7 @@ use sprag::app::App;
 use sprag::clock::{Clock, Ids};
 use sprag::config::{Flags, Settings, Sources, load};
 use sprag::server::Server;
+use sprag_core::dlp::{DlpRules, Profile};
 use sprag_core::event::Event;
 use sprag_core::time::Timestamp;
 use sprag_store::history::EventFilter;
@@ -113,6 +114,12 @@ pub(crate) fn without_detection(settings: &mut Settings) {
     settings.policies.change_rules(|rules| {
         rules.every_common().into_iter().for_each(|common| common.mode = sprag_core::loops::Mode::Off);
     });
+}
+
+/// Switches the look for secrets off: answers pass byte for byte.
+pub(crate) fn without_dlp(settings: &mut Settings) {
+    let off = DlpRules { profile: Profile::Off, ..DlpRules::default() };
+    settings.policies.defaults.dlp = Arc::new(off);
 }
 
 /// Settings for a test: free ports, the provider behind every family.

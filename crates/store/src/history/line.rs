@@ -162,6 +162,7 @@ impl Money {
             blocked: self.blocked,
             block_reason: None,
             would_block: Vec::new(),
+            dlp: None,
             error: None,
             act: None,
             verdict: None,

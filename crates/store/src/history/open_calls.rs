@@ -150,6 +150,7 @@ impl OpenCall {
             verdict: None,
             shadow: None,
             would_block: Vec::new(),
+            dlp: None,
             error: Some("Sprag ended before the call did".to_owned()),
             act: None,
         }

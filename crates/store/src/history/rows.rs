@@ -15,15 +15,15 @@ use sprag_core::usage::Usage;
 pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, \
     model, stream, status, ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, \
     cache_write_1h, output, reasoning, audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, \
-    blocked, block_reason, error, act, verdict, shadow, key, would_block";
+    blocked, block_reason, error, act, verdict, shadow, key, would_block, dlp";
 
 const INSERT: &str = "
 INSERT INTO events (id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, model, stream, status,
     ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, cache_write_1h, output, reasoning,
     audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error, act,
-    verdict, shadow, key, would_block)
+    verdict, shadow, key, would_block, dlp)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)
+    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)
 ON CONFLICT (id) DO NOTHING";
 
 /// Inserts an event. False if its id is known already.
@@ -72,6 +72,7 @@ pub(super) fn insert(connection: &Connection, event: &Event) -> rusqlite::Result
         json(event.shadow.as_ref()),
         event.key,
         json((!event.would_block.is_empty()).then_some(&event.would_block)),
+        json(event.dlp.as_ref()),
     ])?;
     Ok(inserted == 1)
 }
@@ -113,6 +114,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
         blocked: row.get(32)?,
         block_reason: row.get(33)?,
         would_block: from_json(row, 39)?.unwrap_or_default(),
+        dlp: from_json(row, 40)?,
         error: row.get(34)?,
         act: from_json(row, 35)?,
         verdict: from_json(row, 36)?,

@@ -34,6 +34,7 @@ pub(crate) fn request(id: &str) -> Event {
         blocked: false,
         block_reason: None,
         would_block: Vec::new(),
+        dlp: None,
         error: None,
         act: None,
         verdict: None,

@@ -19,6 +19,7 @@ pub(crate) const HISTORY: Migrations = &[
     include_str!("../schema/004_verdicts.sql"),
     include_str!("../schema/005_shadow_reports.sql"),
     include_str!("../schema/006_money.sql"),
+    include_str!("../schema/007_dlp.sql"),
 ];
 
 /// Kills, agents, virtual keys and what was set by hand.

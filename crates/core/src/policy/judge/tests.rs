@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 static USUAL: LazyLock<Policy> = LazyLock::new(Policy::default);
 
 fn judge(facts: &Facts<'_>, loops: impl FnOnce() -> Decision) -> Result<Permit, Stop> {
-    super::judge(facts, Weighed::default, loops, || Some(Weighed::default())).unwrap().verdict
+    super::judge(facts, Weighed::default, loops, || None, || Some(Weighed::default())).unwrap().verdict
 }
 
 fn fine() -> Facts<'static> {
@@ -213,8 +213,21 @@ fn every_model_that_may_answer_must_be_allowed() {
 
 #[test]
 fn money_that_cannot_be_set_aside_yet_gives_no_permit_and_hides_no_stop() {
-    let judge = |facts: &Facts<'_>| super::judge(facts, Weighed::default, Decision::default, || None);
+    let judge = |facts: &Facts<'_>| super::judge(facts, Weighed::default, Decision::default, || None, || None);
     assert!(judge(&fine()).is_none());
     let stopped = judge(&Facts { agent_in_flight: 4, ..fine() }).unwrap();
     assert_eq!(stopped.verdict.unwrap_err().refusal.reason, Reason::RateLimited);
+}
+
+#[test]
+fn what_must_not_leave_is_stopped_before_money_is_set_aside() {
+    let secret = || Some(Refusal::new(Reason::DlpBlocked, "a key"));
+    let mut asked = false;
+    let budgets = || {
+        asked = true;
+        Some(Weighed::default())
+    };
+    let judged = super::judge(&fine(), Weighed::default, Decision::default, secret, budgets).unwrap();
+    assert_eq!(judged.verdict.unwrap_err().refusal.reason, Reason::DlpBlocked);
+    assert!(!asked);
 }

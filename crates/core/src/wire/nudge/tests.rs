@@ -122,14 +122,14 @@ fn where_there_is_no_place_nothing_is_done() {
 fn it_goes_together_with_the_other_changes() {
     let body = r#"{"sprag_run_id":"r","stream":true,"messages":[{"role":"user","content":"a"}],"sprag_agent":"b"}"#;
     let call = Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).unwrap();
-    let out = outgoing(&call, body.as_bytes(), true, Some("n")).unwrap();
+    let out = outgoing(&call, body.as_bytes(), true, Some("n"), Vec::new()).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
         r#"{"stream_options":{"include_usage":true},"stream":true,"messages":[{"role":"user","content":"a\n\nn"}]}"#
     );
     let body = r#"{"messages":[{"role":"user","content":"a"}],"stream_options":null,"sprag_agent":"b"}"#;
     let call = Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).unwrap();
-    let out = outgoing(&call, body.as_bytes(), true, Some("n")).unwrap();
+    let out = outgoing(&call, body.as_bytes(), true, Some("n"), Vec::new()).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
         r#"{"messages":[{"role":"user","content":"a\n\nn"}],"stream_options":{"include_usage":true}}"#

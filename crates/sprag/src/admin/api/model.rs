@@ -11,6 +11,7 @@ mod shadow;
 mod stops;
 
 use serde::{Deserialize, Serialize};
+use sprag_core::dlp::Sightings;
 use sprag_core::event::{Act, Ending, Event, EventKind, RunOrigin, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::loops::Verdict;
@@ -59,8 +60,21 @@ pub(crate) struct Status {
     /// Daily and monthly budgets in force that are used up.
     #[serde(default)]
     pub(crate) budgets_used_up: u64,
+    pub(crate) dlp: DlpStatus,
     pub(crate) recording: Recording,
     pub(crate) today: Sums,
+}
+
+/// How far the look for secrets reaches: dialects, both ways, whole and streamed, by a canary at the start.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct DlpStatus {
+    /// Ways that were tried.
+    pub(crate) surfaces: u64,
+    /// Those on which the canary was hidden.
+    pub(crate) covered: u64,
+    /// The others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) uncovered: Vec<String>,
 }
 
 /// How recording goes. Counts are since the start.
@@ -194,6 +208,9 @@ pub(crate) struct EventRecord {
     /// Why limits in shadow would have refused it.
     #[serde(default)]
     pub(crate) would_block: Vec<WouldBlock>,
+    /// Secrets and personal data that were found: kinds, places and masked hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dlp: Option<Sightings>,
     /// What was done, where the event is no request.
     pub(crate) act: Option<Box<Act>>,
 }
@@ -313,6 +330,7 @@ impl From<&Event> for EventRecord {
             verdict: event.verdict,
             shadow: event.shadow,
             would_block: event.would_block,
+            dlp: event.dlp,
             act: event.act,
         }
     }

@@ -2,9 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use sprag_core::dlp::Surface;
 use sprag_core::time::Timestamp;
 
-use super::model::{Recording, Status, Sums};
+use super::model::{DlpStatus, Recording, Status, Sums};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
 
@@ -35,6 +36,7 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
         detection_failures: admin.app.detection_failures.number(),
         lost_calls: admin.app.history.lost_calls(),
         budgets_used_up,
+        dlp: dlp(&admin.app.coverage.load()),
         recording: Recording {
             ok: problems.is_empty(),
             problems,
@@ -47,6 +49,18 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
         },
         today: Sums::new(since, &totals),
     }))
+}
+
+fn dlp(surfaces: &[Surface]) -> DlpStatus {
+    let uncovered: Vec<String> = surfaces
+        .iter()
+        .filter(|surface| !surface.is_covered)
+        .map(|surface| {
+            let form = if surface.is_stream { "stream" } else { "whole" };
+            format!("{:?} {:?} {form}", surface.dialect, surface.direction)
+        })
+        .collect();
+    DlpStatus { surfaces: surfaces.len() as u64, covered: (surfaces.len() - uncovered.len()) as u64, uncovered }
 }
 
 #[cfg(test)]

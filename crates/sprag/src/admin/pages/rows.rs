@@ -207,7 +207,12 @@ fn marks(event: &Event) -> Vec<Mark> {
         tone: "shadow",
         summary: would.message.clone(),
     });
-    enforced.into_iter().chain(shadow).chain(limits).collect()
+    let found = event.dlp.iter().flat_map(|sightings| {
+        let places = sightings.list.iter().map(|seen| format!("{} in {}", seen.entity, seen.path));
+        let summary = places.take(5).collect::<Vec<_>>().join("; ");
+        show::sightings(sightings).into_iter().map(move |text| Mark { text, tone: "odd", summary: summary.clone() })
+    });
+    enforced.into_iter().chain(shadow).chain(limits).chain(found).collect()
 }
 
 fn tone(event: &Event) -> &'static str {

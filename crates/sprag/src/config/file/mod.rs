@@ -6,6 +6,7 @@
 mod budget;
 mod decimal;
 pub mod detection;
+mod dlp;
 mod hours;
 mod jwt;
 mod log;
@@ -26,6 +27,7 @@ use sprag_core::event::RunOrigin;
 pub use budget::{AgentBudget, Budget, GlobalBudget, Reserve, Stage, StageAction};
 pub use decimal::Decimal;
 pub use detection::Detection;
+pub use dlp::{AgentDlp, Dlp, DlpMode, DlpPattern, DlpProfile, DlpRules};
 pub use hours::{AgentHours, Hours};
 pub use jwt::Jwt;
 pub use log::{Log, LogCalls, LogFormat};
@@ -59,6 +61,8 @@ pub struct File {
     pub runs: Runs,
     /// How loops are detected, and what follows.
     pub detection: Detection,
+    /// Secrets and personal data: what is looked for besides the catalogue. What is done about them stands in the policies.
+    pub dlp: Dlp,
     /// What everybody together may spend, in dollars.
     pub budget: GlobalBudget,
     /// The policy of agents that have none of their own.

@@ -7,6 +7,7 @@ use sprag_core::loops::Mode;
 
 use super::budget::{AgentBudget, Budget};
 use super::detection::Detection;
+use super::dlp::{AgentDlp, DlpRules};
 use super::hours::{AgentHours, Hours};
 use super::models::{AgentModels, Models};
 use super::rate_limit::RateLimit;
@@ -27,6 +28,8 @@ pub struct Defaults {
     pub rate_limits: Vec<RateLimit>,
     /// What each agent may spend, in dollars.
     pub budget: Budget,
+    /// What is done about secrets and personal data in requests and answers.
+    pub dlp: DlpRules,
 }
 
 /// How far a run may go. Steps and time of a run cover the runs that are a part of it.
@@ -112,6 +115,8 @@ pub struct Agent {
     pub rate_limits: Option<Vec<RateLimit>>,
     /// What it may spend, in dollars.
     pub budget: AgentBudget,
+    /// What is done about secrets and personal data in its requests and answers.
+    pub dlp: AgentDlp,
 }
 
 /// How far an agent's runs may go.

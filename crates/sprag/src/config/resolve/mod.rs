@@ -2,6 +2,7 @@
 
 mod budget;
 mod detection;
+mod dlp;
 mod hours;
 mod jwt;
 mod models;
@@ -47,6 +48,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     let reasons = reasons::resolve_all(&file.responses.reasons, &mut problems);
     let overrides = price::resolve_all(&file.price, &mut problems);
     let policies = policy::resolve_all(file, &mut problems);
+    let dlp = dlp::resolve(&file.dlp, &mut problems);
     let budget = policy::global_budget(file, &mut problems);
     let jwt = jwt::resolve(&file.jwt, environment, &mut problems);
 
@@ -65,6 +67,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
             idle: Duration::from_secs(file.runs.idle_minutes.saturating_mul(60)),
         },
         policies,
+        dlp,
         budget,
         responses: Responses {
             metadata: file.responses.metadata,

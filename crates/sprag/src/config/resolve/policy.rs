@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sprag_core::dlp::DlpRules;
 use sprag_core::id::AgentName;
 use sprag_core::loops::{Rules, RunKind};
 use sprag_core::policy::{Budget, KillSwitch, KillSwitchChange, Policy, RunLimits};
 
-use super::{budget, detection, hours, models, place, rate_limit};
+use super::{budget, detection, dlp, hours, models, place, rate_limit};
 use crate::config::agent_override::written;
-use crate::config::file::{Agent, AgentBudget, AgentRunLimits, Defaults, File, LimitedRuns};
+use crate::config::file::{Agent, AgentBudget, AgentDlp, AgentRunLimits, Defaults, File, LimitedRuns};
 use crate::config::problem::Problem;
 use crate::config::settings::{GlobalBudget, Policies};
 
 /// The policies of all agents.
 pub(super) fn resolve_all(file: &File, problems: &mut Vec<Problem>) -> Policies {
     let rules = detection::rules(&file.detection);
+    let own =
+        Arc::new(DlpRules { own: file.dlp.patterns.iter().map(|own| own.id.clone()).collect(), ..DlpRules::default() });
     complain("detection", &rules, problems);
     let mut policies = Policies {
-        defaults: defaults(&file.defaults, rules, problems),
+        defaults: defaults(&file.defaults, rules, &own, problems),
         agents: BTreeMap::new(),
         written: BTreeMap::new(),
     };
@@ -62,6 +65,7 @@ pub(crate) fn over(base: &Policy, file: &Agent, key: &str, problems: &mut Vec<Pr
             None => base.rate_limits.clone(),
         },
         budget: budget::over(&base.budget, &file.budget, &place(key, "budget"), problems),
+        dlp: dlp::over(&base.dlp, &file.dlp, &place(key, "dlp"), problems),
     }
 }
 
@@ -70,7 +74,7 @@ fn complain(key: &str, rules: &Rules, problems: &mut Vec<Problem>) {
     problems.extend(rules.check().into_iter().map(|problem| Problem::value(key, problem)));
 }
 
-fn defaults(file: &Defaults, rules: Rules, problems: &mut Vec<Problem>) -> Policy {
+fn defaults(file: &Defaults, rules: Rules, own: &Arc<DlpRules>, problems: &mut Vec<Problem>) -> Policy {
     let (limits, switch) = (&file.run_limits, &file.kill_switch);
     Policy {
         run_limits: RunLimits {
@@ -89,6 +93,7 @@ fn defaults(file: &Defaults, rules: Rules, problems: &mut Vec<Problem>) -> Polic
         models: models::defaults(&file.models, "defaults.models", problems),
         rate_limits: rate_limit::resolve_all("defaults.rate_limits", &file.rate_limits, problems),
         budget: budget::over(&Budget::default(), &AgentBudget::from(&file.budget), "defaults.budget", problems),
+        dlp: dlp::over(own, &AgentDlp::from(&file.dlp), "defaults.dlp", problems),
     }
 }
 

@@ -140,9 +140,9 @@ async fn one(app: &Arc<App>, number: usize) -> [f64; 2] {
     ticket.keep_sample(body.as_bytes());
     let case = Case { route: &route, head: &head, body: body.as_bytes(), call: Some(&call), opening };
     let begun = Instant::now();
-    let permit = judge(app, &settings, case, &mut ticket).await.unwrap();
+    let passed = judge(app, &settings, case, &mut ticket).await.unwrap();
     let judged = Instant::now();
-    ticket.mark_permitted(permit.advice());
+    ticket.mark_permitted(passed.permit.advice());
     [judged - begun, judged.elapsed()].map(|took| took.as_nanos() as f64 / 1000.0)
 }
 

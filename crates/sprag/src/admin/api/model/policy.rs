@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sprag_core::dlp::{self, DlpRules, Profile, Ways};
 use sprag_core::loops::{Action, Detector, Mode, Rules, RunKind};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{Budget, KillSwitch, Policy, RateMeasure, RateRule, Reserve, RunLimits, Stage, StageAction};
@@ -17,6 +18,7 @@ pub(crate) struct PolicyRecord {
     models: ModelsRecord,
     rate_limits: Vec<RateRecord>,
     budget: BudgetRecord,
+    dlp: DlpRecord,
     /// The rules in force, by detector.
     detection: BTreeMap<&'static str, DetectorRecord>,
 }
@@ -84,6 +86,15 @@ pub(crate) struct StageRecord {
     delay_ms: Option<u64>,
 }
 
+/// What is done about sensitive data.
+#[derive(Debug, Serialize)]
+struct DlpRecord {
+    profile: Profile,
+    reversible: Vec<String>,
+    request_modes: BTreeMap<String, dlp::Mode>,
+    answer_modes: BTreeMap<String, dlp::Mode>,
+}
+
 #[derive(Debug, Serialize)]
 struct DetectorRecord {
     mode: Mode,
@@ -117,6 +128,7 @@ impl PolicyRecord {
             models: ModelsRecord { mode: policy.models.mode, allow: policy.models.allow.to_vec() },
             rate_limits: policy.rate_limits.iter().map(RateRecord::new).collect(),
             budget: BudgetRecord::new(&policy.budget),
+            dlp: DlpRecord::new(&policy.dlp),
             detection: detectors.collect(),
         }
     }
@@ -147,6 +159,20 @@ fn collect(map: &Map<String, Value>, path: &str, keys: &mut Vec<String>) {
         match value {
             Value::Object(inner) => collect(inner, &path, keys),
             _ => keys.push(path),
+        }
+    }
+}
+
+impl DlpRecord {
+    fn new(rules: &DlpRules) -> DlpRecord {
+        let modes = |way: fn(&Ways) -> Option<dlp::Mode>| {
+            rules.modes.iter().filter_map(|(name, ways)| Some((name.clone(), way(ways)?))).collect()
+        };
+        DlpRecord {
+            profile: rules.profile,
+            reversible: rules.reversible.clone(),
+            request_modes: modes(|ways| ways.request),
+            answer_modes: modes(|ways| ways.answer),
         }
     }
 }

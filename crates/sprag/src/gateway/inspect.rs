@@ -1,0 +1,78 @@
+//! Looks for secrets and personal data in a request, and prepares the look at its answer.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use sprag_core::dlp::{Direction, Inspected, Inspector, Sightings, dlp_refusal, inspect_json, ranges_of};
+use sprag_core::wire::{Call, Refusal};
+
+use super::route::Route;
+use super::ticket::Ticket;
+use crate::app::App;
+use crate::config::Settings;
+use crate::policies::PolicyInForce;
+
+/// A request that was looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// What must be changed in the body.
+    pub(crate) edits: Vec<(Range<usize>, String)>,
+    pub(crate) sightings: Sightings,
+    is_stopped: bool,
+}
+
+/// Who looks at a call, both ways; nobody where the agent's policy is `off`. Routes to other APIs are not looked at: a tool
+/// needs its secrets.
+pub(crate) fn inspector(
+    app: &App,
+    settings: &Settings,
+    policy: &PolicyInForce,
+    route: &Route<'_>,
+    head: &Parts,
+    ticket: &Ticket,
+) -> Option<Inspector> {
+    let policy = policy.dlp.clone()?;
+    if route.rule.is_some() || !(route.dialect.is_llm() || is_json(head)) {
+        return None;
+    }
+    // Outside any run a value comes back in the answer to the same call only.
+    let vault = ticket.vault_key().map_or_else(Arc::default, |owner| app.vaults.of(&owner, ticket.event().at));
+    Some(Inspector { scanner: settings.dlp.scanner.clone(), policy, vault: Some(vault) })
+}
+
+/// Looks at a request.
+pub(crate) fn request(
+    app: &App,
+    settings: &Settings,
+    inspector: &Inspector,
+    route: &Route<'_>,
+    call: Option<&Call<'_>>,
+    body: &[u8],
+    ticket: &Ticket,
+) -> Look {
+    let items = call.map(|call| ranges_of(body, call.items.iter().chain(&call.fixed).copied())).unwrap_or_default();
+    let mut sightings = Sightings::default();
+    let (way, seen) = (Direction::Request, Some(&*settings.dlp.seen));
+    let Inspected { edits, is_stopped } =
+        inspect_json(inspector, way, route.dialect, body, &items, seen, &mut sightings);
+    if let (Some(owner), Some(vault)) = (ticket.vault_key(), &inspector.vault) {
+        app.vaults.drop_unused(&owner, vault);
+    }
+    Look { edits, sightings, is_stopped }
+}
+
+impl Look {
+    /// What the caller is told, where something may not leave.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.is_stopped.then(|| dlp_refusal(&self.sightings, Direction::Request))
+    }
+}
+
+/// Whether the body says that it is JSON.
+pub(crate) fn is_json(head: &Parts) -> bool {
+    let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json") || essence.ends_with("+json")
+}
