@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(call) = Call::parse(dialect, "/v1/models/m:generateContent", body) else { return };
     read_history(&call, |_| None);
     for (ask, note) in [(false, None), (call.is_stream, None), (call.is_stream, Some("a \"note\"\n"))] {
-        let Some(out) = outgoing(&call, body, ask, note) else { continue };
+        let Some(out) = outgoing(&call, body, ask, note, Vec::new()) else { continue };
         let sent: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(&out).expect("an edited body is still an object");
         assert!(!sent.contains_key("sprag_run_id") && !sent.contains_key("agentwall_agent_id"));
