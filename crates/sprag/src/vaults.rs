@@ -48,7 +48,8 @@ impl Vaults {
     pub fn drop_unused(&self, owner: &VaultKey, vault: &Arc<Mutex<Vault>>) {
         let mut runs = self.lock();
         // Ours and the one of the table.
-        if is_empty(vault) && Arc::strong_count(vault) <= 2 {
+        let is_ours = runs.get(owner).is_some_and(|kept| Arc::ptr_eq(&kept.vault, vault));
+        if is_ours && is_empty(vault) && Arc::strong_count(vault) <= 2 {
             runs.remove(owner);
         }
     }

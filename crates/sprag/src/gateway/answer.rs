@@ -14,6 +14,7 @@ use sprag_core::dlp::{
 };
 use sprag_core::event::Ending;
 use sprag_core::limits::JSON_REPLY_BYTES;
+use sprag_core::wire::sse::{Block, Splitter};
 use sprag_core::wire::{Dialect, Metadata, Reason, Refusal, splice};
 use tokio::time::Instant;
 
@@ -196,6 +197,38 @@ async fn collected(
     Response::from_parts(head, Body::Full(out))
 }
 
+/// Whether these are events, though their head does not say so.
+fn is_stream(plain: &[u8]) -> bool {
+    let begins = |field: &str| plain.trim_ascii_start().starts_with(field.as_bytes());
+    begins("data:") || begins("event:") || begins(":")
+}
+
+/// The same for events that came as plain text.
+fn looked_at_events(
+    inspector: &Inspector,
+    dialect: Dialect,
+    plain: &Bytes,
+    sightings: &mut Sightings,
+) -> (Option<Bytes>, bool) {
+    let (mut filter, mut splitter, mut out) =
+        (StreamFilter::new(inspector.clone(), dialect), Splitter::new(), Vec::new());
+    let Block { bytes, ends } = splitter.push(plain.clone());
+    let mut start = 0;
+    let mut is_stopped = false;
+    for end in ends {
+        is_stopped = is_stopped || filter.push(bytes.slice(start..end), &mut out) == Flow::Stopped;
+        start = end;
+    }
+    // What is too long to be cut into events, and what never ended.
+    is_stopped = is_stopped
+        || (start < bytes.len() && filter.push_unread(&bytes[start..], &mut out) == Flow::Stopped)
+        || filter.push(splitter.rest(), &mut out) == Flow::Stopped
+        || filter.end(&mut out) == Flow::Stopped;
+    sightings.absorb(filter.sightings().clone());
+    let passed = Bytes::from(out.concat());
+    ((passed != plain).then_some(passed), is_stopped)
+}
+
 /// The answer as it may pass, where it must change; and whether it may not pass at all.
 fn looked_at(
     inspector: &Inspector,
@@ -203,6 +236,9 @@ fn looked_at(
     plain: &Bytes,
     sightings: &mut Sightings,
 ) -> (Option<Bytes>, bool) {
+    if is_stream(plain) {
+        return looked_at_events(inspector, dialect, plain, sightings);
+    }
     if serde_json::from_slice::<IgnoredAny>(plain).is_err() {
         // Whatever its head says, these are words.
         let text = String::from_utf8_lossy(plain);
@@ -271,10 +307,10 @@ async fn settle(ticket: &mut Ticket, reader: &Reader) -> Option<Settled> {
 
 fn kind(headers: &HeaderMap) -> Kind {
     let value = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("text/event-stream") {
+    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "text/event-stream" {
         Kind::Events
-    } else if essence.eq_ignore_ascii_case("application/json") || essence.ends_with("+json") {
+    } else if essence == "application/json" || essence.ends_with("+json") {
         Kind::Json
     } else if essence.is_empty() || essence.starts_with("text/") || essence.ends_with("xml") {
         Kind::Text

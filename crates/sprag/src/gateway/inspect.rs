@@ -1,11 +1,12 @@
 //! Looks for secrets and personal data in a request, and prepares the look at its answer.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use sprag_core::dlp::{Direction, Inspected, Inspector, Sightings, dlp_refusal, inspect_json, ranges_of};
+use sprag_core::dlp::{Direction, Inspected, Inspector, Scanner, Sightings, dlp_refusal, inspect_json, ranges_of};
 use sprag_core::wire::{Call, Refusal};
 
 use super::route::Route;
@@ -30,11 +31,10 @@ pub(crate) fn inspector(
     settings: &Settings,
     policy: &PolicyInForce,
     route: &Route<'_>,
-    head: &Parts,
     ticket: &Ticket,
 ) -> Option<Inspector> {
     let policy = policy.dlp.clone()?;
-    if route.rule.is_some() || !(route.dialect.is_llm() || is_json(head)) {
+    if route.rule.is_some() {
         return None;
     }
     // Outside any run a value comes back in the answer to the same call only.
@@ -42,16 +42,21 @@ pub(crate) fn inspector(
     Some(Inspector { scanner: settings.dlp.scanner.clone(), policy, vault: Some(vault) })
 }
 
-/// Looks at a request.
+/// Looks at a request. Of one that is no dialect only JSON is looked at.
+#[expect(clippy::too_many_arguments, reason = "the values of `judge`, used once")]
 pub(crate) fn request(
     app: &App,
     settings: &Settings,
     inspector: &Inspector,
     route: &Route<'_>,
+    head: &Parts,
     call: Option<&Call<'_>>,
     body: &[u8],
     ticket: &Ticket,
 ) -> Look {
+    if call.is_none() && !is_json(head) {
+        return Look::default();
+    }
     let items = call.map(|call| ranges_of(body, call.items.iter().chain(&call.fixed).copied())).unwrap_or_default();
     let mut sightings = Sightings::default();
     let (way, seen) = (Direction::Request, Some(&*settings.dlp.seen));
@@ -70,9 +75,34 @@ impl Look {
     }
 }
 
+/// A path without the secrets in it: some APIs have their key there, and it goes on record.
+pub(crate) fn plain_path<'p>(scanner: &Scanner, path: &'p str) -> Cow<'p, str> {
+    let mut plain = Cow::Borrowed(path);
+    for found in scanner.scan(path.as_bytes(), 0, true).findings.iter().rev() {
+        if path.is_char_boundary(found.start) && path.is_char_boundary(found.end) {
+            plain.to_mut().replace_range(found.start..found.end, &format!("[REDACTED:{}]", scanner.id(found.entity)));
+        }
+    }
+    plain
+}
+
 /// Whether the body says that it is JSON.
 pub(crate) fn is_json(head: &Parts) -> bool {
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json") || essence.ends_with("+json")
+    let essence = essence.to_ascii_lowercase();
+    essence == "application/json" || essence.ends_with("+json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_a_path_do_not_go_on_record() {
+        let scanner = Scanner::default();
+        let told = plain_path(&scanner, "/v1/keys/sk-7Qm2Xv9Lr4Tn8Wb1Kd6Hs3/usage");
+        assert_eq!(told, "/v1/keys/[REDACTED:OPENAI_KEY]/usage");
+        assert!(matches!(plain_path(&scanner, "/v1/chat/completions"), Cow::Borrowed(_)));
+    }
 }

@@ -72,7 +72,7 @@ pub(crate) async fn judge(
     };
     let tokens = spending.tokens();
 
-    let inspector = inspect::inspector(app, settings, &policy, route, head, ticket);
+    let inspector = inspect::inspector(app, settings, &policy, route, ticket);
     let (mut taken, mut rated, mut looked, mut inspected) = (RatesTaken::default(), None, None, None);
     // Only what passes every other check waits, and is judged again by what is then.
     let Judgement { verdict, would_stop } = loop {
@@ -113,7 +113,7 @@ pub(crate) async fn judge(
         };
         let dlp = || {
             let inspector = inspector.as_ref()?;
-            let look = || inspect::request(app, settings, inspector, route, call, body, ticket);
+            let look = || inspect::request(app, settings, inspector, route, head, call, body, ticket);
             inspected.get_or_insert_with(look).refusal()
         };
         if let Some(judgement) = decide(&facts, rates, loops, dlp, || spending.reserve(app)) {

@@ -222,6 +222,10 @@ impl Reader {
                 }
                 if went == Went::On && is_last {
                     self.waiting = out.pop_back();
+                    if events.filter.is_some() && events.finish(&mut self.tap) == Went::Nowhere {
+                        out.extend(self.waiting.take());
+                        return Taken::Withheld;
+                    }
                 }
                 if went == Went::ToItsEnd || is_last {
                     conclude(&mut self.tap);
@@ -284,10 +288,11 @@ impl Reader {
     pub(crate) fn give_up(&mut self, out: &mut VecDeque<Bytes>) {
         if let Form::Events(events) = &mut self.form {
             out.extend(events.held.take());
-            let mut rest = Vec::new();
-            // What may not pass stays back.
-            let _ = events.filter.as_mut().map(|filter| filter.end(&mut rest));
-            out.extend(rest);
+            // What the filter holds back stays back: it may be the first half of a secret. What is behind the end of a
+            // stream was looked at as such.
+            if events.filter.is_some() {
+                out.push_back(std::mem::take(&mut events.tail));
+            }
         }
     }
 
@@ -446,7 +451,9 @@ impl Events {
             None => out.extend(held.map(|h| sign(&h).unwrap_or(h))),
         }
         out.push_back(std::mem::take(&mut self.tail));
-        out.push_back(self.splitter.rest());
+        if self.filter.is_none() {
+            out.push_back(self.splitter.rest());
+        }
     }
 }
 

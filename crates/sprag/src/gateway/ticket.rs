@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use super::chant::Listener;
 use super::detect::{self, Seen, SeenRun};
 use super::identify::leave_evidence;
+use super::inspect::plain_path;
 use super::killed::{KillWatch, Watched};
 use super::route::Route;
 use super::settled::{Settled, settle_run};
@@ -92,7 +93,7 @@ impl Ticket {
             run: None,
             provider: route.provider.name.to_string(),
             dialect: route.dialect,
-            path: format!("{} {path}", head.method),
+            path: format!("{} {}", head.method, plain_path(&app.settings.load().dlp.scanner, path)),
             model: None,
             stream: false,
             status: 0,

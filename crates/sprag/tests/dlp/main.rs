@@ -9,6 +9,7 @@ mod binary;
 mod configured;
 mod deliveries;
 mod example;
+mod odd_answers;
 mod planted;
 mod reversible;
 mod scan;

@@ -218,6 +218,9 @@ async fn nothing_planted_is_found_anywhere() {
     let provider = Provider::start(script()).unwrap();
     let home = tempfile::tempdir().unwrap();
     let mut binary = Binary::start(home.path(), &provider, CONFIG);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", binary.child.id())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "no core file is left");
     let answers = traffic(&binary).await;
     let count = |wanted: &str| answers.iter().filter(|answer| answer.header("x-sprag-blocked") == wanted).count();
     for reason in ["", "dlp_blocked", "loop_detected", "budget_exceeded"] {

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running program. Dropping it kills it.
 pub(crate) struct Binary {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) proxy: SocketAddr,
     /// Holds the configuration, the data directory, and what the program wrote to its terminal.
     pub(crate) home: PathBuf,
