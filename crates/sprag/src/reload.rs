@@ -14,16 +14,25 @@ use crate::config::{Sources, load, needs_restart};
 /// Editors write a file in several steps; they are taken together.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Reloads whenever asked to, for as long as the program runs.
+/// Reloads whenever asked to, for as long as the program runs. `read` is the file as it was loaded: a change before the
+/// watch began counts too.
 ///
 /// # Errors
 /// When SIGHUP cannot be caught.
-pub async fn reload_forever(app: Arc<App>, sources: Sources, file: Option<PathBuf>) -> std::io::Result<()> {
+pub async fn reload_forever(
+    app: Arc<App>,
+    sources: Sources,
+    file: Option<PathBuf>,
+    read: Option<Vec<u8>>,
+) -> std::io::Result<()> {
     let mut hangups = signal(SignalKind::hangup())?;
     let (changed, mut changes) = mpsc::channel(1);
     let _watcher = file.as_deref().and_then(|file| watch(file, changed));
     let content = || file.as_deref().and_then(|file| std::fs::read(file).ok());
     let mut loaded = content();
+    if loaded != read {
+        reload(&app, &sources);
+    }
     loop {
         tokio::select! {
             _ = hangups.recv() => loaded = content(),

@@ -17,6 +17,7 @@ use crate::server::Server;
 pub(super) fn serve(flags: Flags) -> Result<ExitCode> {
     let sources = Sources::process(flags);
     let Loaded { settings, warnings, file } = load(&sources)?;
+    let read = file.as_deref().and_then(|file| std::fs::read(file).ok());
     logging::set_up(&settings.log)?;
     core_file::forbid();
     for warning in &warnings {
@@ -29,7 +30,7 @@ pub(super) fn serve(flags: Flags) -> Result<ExitCode> {
         server.greet(&mut std::io::stdout().lock())?;
         let shutdown = CancellationToken::new();
         tokio::spawn(cancel_on_signal(shutdown.clone())?);
-        tokio::spawn(reload_forever(app, sources, file));
+        tokio::spawn(reload_forever(app, sources, file, read));
         server.run(shutdown).await
     })?;
     Ok(ExitCode::SUCCESS)
