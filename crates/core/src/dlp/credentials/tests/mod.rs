@@ -34,6 +34,7 @@ fn found_in_pieces<'t>(text: &'t str, cuts: &[usize]) -> Vec<(&'static str, &'t 
 fn scan(text: &[u8], from: usize, is_end: bool) -> (Vec<Finding>, usize) {
     let (view, mut hits) = (View { text, is_end }, Hits::new());
     for at in 0..text.len() {
+        hits.trigger = at;
         for (word, form) in WORDS.iter().enumerate() {
             if text[at..].get(..form.len()).is_some_and(|here| here.eq_ignore_ascii_case(form.as_bytes())) {
                 at_word(&view, at, word, &mut hits);
