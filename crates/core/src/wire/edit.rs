@@ -24,10 +24,12 @@ pub fn outgoing(
     let asking = if must_ask { usage_edit(call, body) } else { None };
     let noting = note.and_then(|note| note_edit(call, body, note));
     let removals: Vec<Range<usize>> = call.own.values.iter().map(|value| range_of(body, value)).collect();
-    // What is removed needs no hiding.
-    let is_kept = |range: &Range<usize>| !removals.iter().any(|gone| range.start < gone.end && gone.start < range.end);
+    // What is removed or replaced needs no hiding.
+    let replaced = asking.iter().chain(&noting).map(|edit| &edit.range).filter(|range| !range.is_empty());
+    let gone: Vec<&Range<usize>> = removals.iter().chain(replaced).collect();
+    let is_kept = |range: &Range<usize>| !gone.iter().any(|gone| range.start < gone.end && gone.start < range.end);
     let hiding = hidden.into_iter().filter(|(range, _)| is_kept(range));
-    let hiding = hiding.map(|(range, with)| Edit { range, with: with.into() });
+    let hiding: Vec<Edit> = hiding.map(|(range, with)| Edit { range, with: with.into() }).collect();
     let edits: Vec<Edit> = asking.into_iter().chain(noting).chain(hiding).collect();
     if removals.is_empty() && edits.is_empty() {
         return None;
@@ -41,7 +43,8 @@ pub(super) struct Edit {
     pub(super) with: Cow<'static, str>,
 }
 
-/// The body without the fields around these values, and with these edits. No edit reaches into such a field.
+/// The body without the fields around these values, and with these edits. No edit reaches into such a field. An edit that
+/// begins inside of another is left out.
 pub(super) fn apply(body: &[u8], mut removals: Vec<Range<usize>>, mut edits: Vec<Edit>) -> Vec<u8> {
     removals.sort_by_key(|value| value.start);
     // Of insertions at the same place the one asked for last comes first.
@@ -52,6 +55,9 @@ pub(super) fn apply(body: &[u8], mut removals: Vec<Range<usize>>, mut edits: Vec
     let mut at = 0;
     let mut moved = removals.iter_mut().peekable();
     for edit in edits {
+        if edit.range.start < at {
+            continue;
+        }
         while let Some(value) = moved.next_if(|value| value.start < edit.range.start) {
             shift(value, at, out.len());
         }
@@ -173,6 +179,24 @@ mod tests {
         let out = outgoing(&call, body.as_bytes(), false, None, hidden.collect()).unwrap();
         let expected = body.replace("secret", "[REDACTED:X]").replace("\"sprag_run_id\":\"r\",", "");
         assert!(out == expected.as_bytes());
+    }
+
+    #[test]
+    fn what_is_replaced_needs_no_hiding() {
+        let secret = "sk-1234567890abcdef";
+        for value in [format!("\"{secret}\""), format!("{{\"a\":[\"{secret}\",\"{secret}\"]}}")] {
+            let body = format!(r#"{{"stream":true,"stream_options":{{"include_usage":{value}}},"user":"{secret}"}}"#);
+            let call = Call::parse(Dialect::OpenaiChat, "/", body.as_bytes()).unwrap();
+            let hidden =
+                || body.match_indices(secret).map(|(at, found)| (at..at + found.len(), "X".to_owned())).collect();
+            let asked = outgoing(&call, body.as_bytes(), true, None, hidden()).unwrap();
+            let expected = r#"{"stream":true,"stream_options":{"include_usage":true},"user":"X"}"#;
+            assert_eq!(String::from_utf8(asked).unwrap(), expected);
+            let only_hidden = outgoing(&call, body.as_bytes(), false, None, hidden()).unwrap();
+            assert_eq!(String::from_utf8(only_hidden).unwrap(), body.replace(secret, "X"));
+        }
+        let edit = |range: Range<usize>, with: &'static str| Edit { range, with: with.into() };
+        assert_eq!(apply(b"0123456789", Vec::new(), vec![edit(4..4, "in"), edit(2..6, "X")]), b"01X6789");
     }
 
     #[test]
