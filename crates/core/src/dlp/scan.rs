@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, LazyLock};
 
+use super::catalogue::KINDS;
 use super::finding::Finding;
 use super::hits::Hits;
-use super::kind::Entity;
+use super::kind::{Entity, Tier};
 use super::options::{KindView, OptionsError, ScanOptions, Settings};
 use super::prefilter::{MayBe, Trigger, WordSearch, each_trigger};
 use super::view::{LOOK_BACK, OPEN_WORD, View};
@@ -126,9 +127,9 @@ fn open_word(text: &[u8]) -> usize {
     text[first..].iter().rposition(|byte| !(b'!'..=0x7f).contains(byte)).map_or(first, |space| first + space + 1)
 }
 
-/// Of findings that overlap the longest stands, then the surer one, then the one that stands first in the catalogue. But a
-/// secret stands before anything else: of an address around a password the parts beside it are left. Nothing is said of
-/// what is not settled.
+/// Of findings that overlap the longest stands, then the surer one, then the one that stands first in the catalogue. Of
+/// secrets it takes the bytes of all: no rest of one may stay. And a secret stands before anything else: of an address
+/// around a password the parts beside it are left. Nothing is said of what is not settled.
 fn resolve(mut hits: Hits<'_>, from: usize, end: usize) -> Scan {
     let mut settled = hits.unsure_from.min(end).max(from);
     let mut findings = std::mem::take(&mut hits.findings);
@@ -137,7 +138,7 @@ fn resolve(mut hits: Hits<'_>, from: usize, end: usize) -> Scan {
     findings.retain(|finding| finding.start >= from && finding.start < finding.end);
     findings
         .sort_unstable_by_key(|finding| (finding.start, Reverse(finding.end), Reverse(finding.tier), finding.entity));
-    let secrets = longest(findings.iter().filter(|finding| is_secret(finding)));
+    let secrets = united(findings.iter().filter(|finding| is_secret(finding)), is_own);
     let others = longest(findings.iter().filter(|finding| !is_secret(finding)));
     let mut standing: Vec<Standing> =
         secrets.iter().map(|&finding| Standing { finding, whole: finding.start }).collect();
@@ -149,6 +150,10 @@ fn resolve(mut hits: Hits<'_>, from: usize, end: usize) -> Scan {
         settled = settled.min(last.whole).max(from);
     }
     Scan { findings: standing.into_iter().map(|one| one.finding).collect(), settled }
+}
+
+fn is_own(entity: Entity) -> bool {
+    usize::from(entity.0) >= KINDS.len()
 }
 
 /// A finding, or a part of one.
@@ -174,6 +179,33 @@ fn longest<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
     standing
 }
 
+/// As [`longest`], with the bytes of all that hang together. An own pattern is tried at every place: of its matches that
+/// overlap each other the rest is none.
+fn united<'f>(findings: impl Iterator<Item = &'f Finding>, is_own: fn(Entity) -> bool) -> Vec<Finding> {
+    let mut standing: Vec<Finding> = Vec::new();
+    // Of the last one, without what it took in.
+    let mut alone = (0, Tier::Context);
+    for finding in findings {
+        let length = (finding.end - finding.start, finding.tier);
+        match standing.last_mut() {
+            Some(last) if finding.start < last.end => {
+                if length <= alone && finding.entity == last.entity && is_own(finding.entity) {
+                    continue;
+                }
+                last.end = last.end.max(finding.end);
+                if length > alone {
+                    (last.entity, last.tier, alone) = (finding.entity, finding.tier, length);
+                }
+            }
+            _ => {
+                standing.push(*finding);
+                alone = length;
+            }
+        }
+    }
+    standing
+}
+
 /// What is left of a finding beside the secrets in it.
 fn beside(finding: Finding, secrets: &[Finding], standing: &mut Vec<Standing>) {
     let whole = finding.start;
@@ -193,6 +225,7 @@ fn beside(finding: Finding, secrets: &[Finding], standing: &mut Vec<Standing>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dlp::{Family, PatternSpec};
 
     #[test]
     fn the_example_is_found_at_every_cut() {
@@ -223,6 +256,46 @@ mod tests {
             let first = scanner.scan(&text.as_bytes()[..cut], 0, false);
             let second = scanner.scan(text.as_bytes(), first.settled, true);
             assert_eq!([shown(&first), shown(&second)].concat(), found, "{cut}");
+        }
+    }
+
+    #[test]
+    fn no_rest_of_a_secret_stays_beside_another() {
+        let secret = |entity, start, end| Finding { entity: Entity(entity), start, end, tier: Tier::Format };
+        let of = |list: &[Finding]| united(list.iter(), |_| false);
+        assert_eq!(of(&[secret(1, 0, 10), secret(2, 8, 30)]), [secret(2, 0, 30)]);
+        assert_eq!(of(&[secret(1, 0, 20), secret(2, 15, 30)]), [secret(1, 0, 30)]);
+        // What was taken in does not count towards the length.
+        assert_eq!(of(&[secret(1, 0, 10), secret(2, 8, 15), secret(3, 14, 26)]), [secret(3, 0, 26)]);
+        assert_eq!(of(&[secret(1, 0, 20), secret(2, 5, 10), secret(3, 20, 22)]), [secret(1, 0, 20), secret(3, 20, 22)]);
+    }
+
+    #[test]
+    fn overlapping_secrets_are_one_at_every_cut() {
+        let own = |id: &str, regex: &str| PatternSpec {
+            id: id.to_owned(),
+            regex: regex.to_owned(),
+            family: Family::Credential,
+            title: String::new(),
+            words: Vec::new(),
+        };
+        let patterns = vec![own("FIRST", "AA-[0-9]{6}-BB"), own("SECOND", "BB-[a-z]{12}"), own("DIGITS", "[7-9]{4}")];
+        let scanner = Scanner::new(ScanOptions { patterns, ..ScanOptions::default() }).unwrap();
+        let text = b"so AA-123456-BB-abcdefghijkl and 789789789 end";
+        let found = |scan: Scan| -> Vec<(String, String)> {
+            let show = |one: &Finding| {
+                (scanner.id(one.entity).to_owned(), String::from_utf8_lossy(&text[one.start..one.end]).into_owned())
+            };
+            scan.findings.iter().map(show).collect()
+        };
+        let whole = found(scanner.scan(text, 0, true));
+        let expected = [("SECOND", "AA-123456-BB-abcdefghijkl"), ("DIGITS", "7897"), ("DIGITS", "8978")]
+            .map(|(id, value)| (id.to_owned(), value.to_owned()));
+        assert_eq!(whole, expected);
+        for cut in 0..text.len() {
+            let first = scanner.scan(&text[..cut], 0, false);
+            let second = scanner.scan(text, first.settled, true);
+            assert_eq!([found(first), found(second)].concat(), whole, "{cut}");
         }
     }
 
