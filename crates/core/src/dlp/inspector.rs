@@ -72,6 +72,15 @@ impl Inspector {
         treatment
     }
 
+    /// Whether this value would get a number that no value had before.
+    pub(super) fn is_new(&self, direction: Direction, entity: Entity, value: &str) -> bool {
+        let action = self.policy.action(entity, direction);
+        direction == Direction::Request
+            && action == Action::Hide(Hiding::Reversible)
+            && self.vault.is_some()
+            && !self.holds(entity, value)
+    }
+
     fn number(&self, direction: Direction, hiding: Hiding, entity: Entity, value: &str) -> Option<u32> {
         if direction == Direction::Answer || hiding == Hiding::ForGood {
             return None;

@@ -1,10 +1,12 @@
 //! Plain text, such as files and logs, with what is in it hidden.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::inspector::{Inspector, Place, Treatment};
+use super::kind::Entity;
 use super::policy::Direction;
-use super::restore::{Placeholders, keep_apart, value};
+use super::restore::{Placeholders, keep_apart, pass_over_own, value};
 use super::sighting::Sightings;
 
 /// The text with everything hidden that the policy wants hidden. What would stop a call is hidden as well: a text cannot
@@ -15,6 +17,10 @@ pub fn redact_text(inspector: &Inspector, direction: Direction, text: &str, sigh
     let known = if direction == Direction::Answer { Placeholders::of(inspector) } else { None };
     let mut known = known.map(|known| known.in_text(text.as_bytes(), 0)).unwrap_or_default();
     keep_apart(&mut findings, &mut known);
+    if direction == Direction::Request && !findings.is_empty() {
+        let kinds: BTreeSet<Entity> = findings.iter().map(|finding| finding.entity).collect();
+        pass_over_own(inspector, &kinds, text.as_bytes());
+    }
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for finding in findings {
         let (start, end) = (text.floor_char_boundary(finding.start), text.ceil_char_boundary(finding.end));

@@ -3,6 +3,7 @@
 //! Models write them as they were or nearly so: in small letters, with other spaces, escaped for Markdown. Only those
 //! that the run's vault knows are taken for one; any other text in brackets stays as it is.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +55,21 @@ impl<'i> Placeholders<'i> {
         let Spelled::Whole(entity, number) = spelled(&text[at..at + length + 2], kinds) else { return None };
         locked(self.vault).value(entity, number)?;
         Some(Placeholder { entity, number, range: at..at + length + 2 })
+    }
+}
+
+/// Has the vault pass over the numbers that a request uses by itself: its `[EMAIL_1]` is not the value that would get
+/// this name. `kinds` are those of which values may be hidden.
+pub(super) fn pass_over_own(inspector: &Inspector, kinds: &BTreeSet<Entity>, text: &[u8]) {
+    let Some(vault) = inspector.vault.as_deref() else { return };
+    let kinds = || kinds.iter().map(|entity| (*entity, inspector.scanner.id(*entity)));
+    for at in memchr::memchr_iter(b'[', text) {
+        let open = &text[at..text.len().min(at + PLACEHOLDER_BYTES)];
+        // Most brackets are of lists.
+        let Some(end) = memchr::memchr2(b']', b'"', open).filter(|end| open[*end] == b']') else { continue };
+        if let Spelled::Whole(entity, number) = spelled(&open[..=end], kinds()) {
+            locked(vault).pass_over(entity, number);
+        }
     }
 }
 

@@ -30,6 +30,9 @@ struct Entry {
     value: Zeroizing<String>,
 }
 
+/// Beyond this a number that stands in a text is no reason to count on from there: placeholders have nine digits at most.
+const LAST_PASSED_OVER: u32 = 99_999_999;
+
 impl Vault {
     /// The number of a value among those of its kind: the same each time it comes. None when the vault is full.
     pub fn keep(&mut self, entity: Entity, value: &str) -> Option<u32> {
@@ -47,6 +50,14 @@ impl Vault {
         self.by_number.insert((entity, number), place);
         self.values.push(Entry { entity, number, value: Zeroizing::new(value.to_owned()) });
         Some(number)
+    }
+
+    /// A text says `[EMAIL_1]` by itself: unless that is a value of this vault, the number is not given out.
+    pub fn pass_over(&mut self, entity: Entity, number: u32) {
+        if number <= LAST_PASSED_OVER && !self.by_number.contains_key(&(entity, number)) {
+            let given = self.given.entry(entity).or_insert(0);
+            *given = number.max(*given);
+        }
     }
 
     /// The value with this number.
@@ -113,6 +124,21 @@ mod tests {
         assert!(vault.is_empty() && !vault.holds(KIND, "a") && vault.kinds().next().is_none());
         assert_eq!(vault.keep(KIND, "zebra"), Some(3), "a number is never given twice");
         assert!(!format!("{vault:?}").contains("zebra"));
+    }
+
+    #[test]
+    fn a_number_that_others_use_is_not_given_out() {
+        let mut vault = Vault::default();
+        assert_eq!(vault.keep(KIND, "a"), Some(1));
+        vault.pass_over(KIND, 1);
+        assert_eq!(vault.keep(KIND, "b"), Some(2), "its own number does not count");
+        vault.pass_over(KIND, 7);
+        vault.pass_over(KIND, 5);
+        assert_eq!((vault.keep(KIND, "c"), vault.keep(Entity(4), "c")), (Some(8), Some(1)));
+        vault.pass_over(KIND, LAST_PASSED_OVER + 1);
+        assert_eq!(vault.keep(KIND, "d"), Some(9));
+        vault.pass_over(KIND, LAST_PASSED_OVER);
+        assert_eq!(vault.keep(KIND, "e"), Some(LAST_PASSED_OVER + 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What becomes of what was found: edits of the raw bytes that leave the rest as it is.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use zeroize::Zeroizing;
@@ -7,6 +8,7 @@ use zeroize::Zeroizing;
 use super::escape::{escaped, unescaped};
 use super::found::{Form, Found, What};
 use crate::dlp::inspector::{Inspector, Place, Treatment};
+use crate::dlp::kind::Entity;
 use crate::dlp::policy::Direction;
 use crate::dlp::restore;
 use crate::dlp::sighting::Sightings;
@@ -47,7 +49,7 @@ pub(super) fn treat_all(
     sightings: &mut Sightings,
 ) -> Inspected {
     let mut inspected = Inspected::default();
-    let mut is_hidden = false;
+    let (mut is_hidden, mut is_passed_over) = (false, false);
     for one in found {
         match one.what {
             What::Placeholder(entity, number) => {
@@ -57,6 +59,10 @@ pub(super) fn treat_all(
             }
             What::Finding(entity, tier) => {
                 let value = value_of(body, one);
+                if !is_passed_over && inspector.is_new(direction, entity, &value) {
+                    is_passed_over = true;
+                    restore::pass_over_own(inspector, &kinds_of(found), body);
+                }
                 let place = Place { path: one.path.trim_start_matches('.'), start: one.start };
                 match inspector.treat(direction, entity, tier, &value, place, sightings) {
                     Treatment::Keep => {}
@@ -76,6 +82,14 @@ pub(super) fn treat_all(
     }
     inspected.edits = apart(inspected.edits);
     inspected
+}
+
+fn kinds_of(found: &[Found]) -> BTreeSet<Entity> {
+    let kind = |one: &Found| match one.what {
+        What::Finding(entity, _) => Some(entity),
+        What::Placeholder(..) => None,
+    };
+    found.iter().filter_map(kind).collect()
 }
 
 fn value_of(body: &[u8], found: &Found) -> Zeroizing<String> {

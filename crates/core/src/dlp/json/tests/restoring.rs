@@ -77,6 +77,27 @@ fn a_value_goes_out_and_comes_back() {
 }
 
 #[test]
+fn a_placeholder_that_a_request_has_by_itself_stands_for_nothing() {
+    for own in ["[EMAIL_1]", "[ Email 1 ]", r"[EMAIL\\_1]"] {
+        let inspector = inspector();
+        let body = format!(r#"{{"messages":[{{"content":"jo@example.com"}},{{"content":"a template: {own}"}}]}}"#);
+        let (out, _) = inspected(&inspector, Direction::Request, Dialect::OpenaiChat, &body);
+        assert_eq!(out, body.replace("jo@example.com", "[EMAIL_2]"), "{own}");
+        let answer = r#"{"content":"[EMAIL_1] is not [EMAIL_2]"}"#;
+        let (back, _) = inspected(&inspector, Direction::Answer, Dialect::OpenaiChat, answer);
+        assert_eq!(back, r#"{"content":"[EMAIL_1] is not jo@example.com"}"#);
+        // What has a number keeps it, and the next value gets the next one.
+        let (again, _) = inspected(&inspector, Direction::Request, Dialect::OpenaiChat, &body);
+        assert_eq!(again, out);
+        let more = r#"{"messages":[{"content":"ann@example.com, [EMAIL_2], jo@example.com"}]}"#;
+        let (out, _) = inspected(&inspector, Direction::Request, Dialect::OpenaiChat, more);
+        assert_eq!(out, r#"{"messages":[{"content":"[EMAIL_3], [EMAIL_2], [EMAIL_2]"}]}"#);
+    }
+    let plain = redact_text(&inspector(), Direction::Request, "jo@example.com [EMAIL_4]", &mut Sightings::default());
+    assert_eq!(plain, "[EMAIL_5] [EMAIL_4]");
+}
+
+#[test]
 fn many_placeholders_take_no_time() {
     let body = format!(r#"{{"content":"{}"}}"#, "[EMAIL_1]a@b.org ".repeat(20_000));
     assert_eq!(
