@@ -60,8 +60,35 @@ impl Inspector {
                 None => (Treatment::Replace(format!("[REDACTED:{id}]")), Outcome::Redacted),
             },
         };
+        self.put_on_record(direction, outcome, entity, value, place, sightings);
+        treatment
+    }
+
+    /// Puts a value on record that stays whatever the policy says, unless that knows nothing of its kind.
+    pub(super) fn note(
+        &self,
+        direction: Direction,
+        entity: Entity,
+        value: &str,
+        place: Place<'_>,
+        sightings: &mut Sightings,
+    ) {
+        if self.policy.action(entity, direction) != Action::Pass {
+            self.put_on_record(direction, Outcome::Logged, entity, value, place, sightings);
+        }
+    }
+
+    fn put_on_record(
+        &self,
+        direction: Direction,
+        outcome: Outcome,
+        entity: Entity,
+        value: &str,
+        place: Place<'_>,
+        sightings: &mut Sightings,
+    ) {
         sightings.note(Sighting {
-            entity: id.to_owned(),
+            entity: self.scanner.id(entity).to_owned(),
             direction,
             outcome,
             path: place.path.to_owned(),
@@ -69,7 +96,6 @@ impl Inspector {
             length: value.len(),
             hint: hint(value),
         });
-        treatment
     }
 
     /// Whether this value would get a number that no value had before.

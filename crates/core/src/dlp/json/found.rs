@@ -25,6 +25,8 @@ pub(in crate::dlp) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Finding(Entity, Tier),
+    /// The same, where it is meant for the provider.
+    Given(Entity, Tier),
     /// A placeholder of the run's vault.
     Placeholder(Entity, u32),
 }
@@ -58,6 +60,20 @@ impl Found {
         }
         found.path.insert_str(0, path);
         found
+    }
+
+    /// It is meant for the provider.
+    pub(super) fn give(&mut self) {
+        if let What::Finding(entity, tier) = self.what {
+            self.what = What::Given(entity, tier);
+        }
+    }
+
+    /// It is not.
+    pub(super) fn take_back(&mut self) {
+        if let What::Given(entity, tier) = self.what {
+            self.what = What::Finding(entity, tier);
+        }
     }
 
     /// Every place that it takes.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::rules::{Rule, State, is_sealed};
+use super::text::Text;
 
 /// One object or list that is not closed yet.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Frame {
     pub(super) found_from: usize,
     /// What an object says under `text`.
     pub(super) text: Option<TextPart>,
+    /// What may be encoded bytes, with its key: looked at once it is known what the object is.
+    pub(super) encoded: Vec<(Range<usize>, Rule, Text)>,
     /// The texts of a list's objects.
     pub(super) texts: Vec<(u32, TextPart)>,
 }
@@ -58,6 +61,7 @@ impl Frame {
             marks: 0,
             found_from: 0,
             text: None,
+            encoded: Vec::new(),
             texts: Vec::new(),
         }
     }
@@ -65,6 +69,7 @@ impl Frame {
     /// An object or a list inside this one.
     pub(super) fn child(&self, is_array: bool, (state, rule): (State, Rule), start: usize, found_from: usize) -> Frame {
         let name = if self.is_array { self.name.clone() } else { self.key.clone() };
+        let rule = if is_array && rule == Rule::FreeObject { Rule::Look } else { rule };
         let root = Frame::root((state.inside(rule), rule));
         Frame { is_array, expects_key: !is_array, start, name, found_from, ..root }
     }
@@ -77,7 +82,7 @@ impl Frame {
     }
 
     pub(super) fn is_sealed(&self) -> bool {
-        !self.is_array && self.state == State::Protocol && is_sealed(self.marks)
+        !self.is_array && self.state.has_seals() && is_sealed(self.marks)
     }
 }
 

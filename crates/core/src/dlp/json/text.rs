@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use super::escape::{Decoded, Places, unescaped};
 use super::found::{Form, Found, What};
 use super::items::Items;
-use super::rules::{Rule, State, is_exempt};
+use super::rules::{Rule, State, is_exempt, is_given};
 use crate::dlp::restore::{Placeholders, keep_apart};
 use crate::dlp::scan::Scanner;
 use crate::limits::JSON_LEVELS;
@@ -61,6 +61,7 @@ impl<'i> Walker<'i> {
         if start >= end || matches!(rule, Rule::Never | Rule::Logprobs) {
             return;
         }
+        let before = self.found.len();
         let context = context.unwrap_or(start);
         let is_key_escaped = memchr::memchr(b'\\', &buf[context..start]).is_some();
         if string.is_escaped || is_key_escaped {
@@ -69,7 +70,9 @@ impl<'i> Walker<'i> {
             decoded.fill(key, buf, start..end);
             let inside = key.len()..decoded.text.len();
             decoded.text.extend_from_slice(if key.is_empty() { b"" } else { b"\"" });
+            let is_given = is_given(rule, &decoded.text[inside.clone()]);
             self.look_at_decoded(&mut decoded, inside, rule, form, path);
+            self.give(before, is_given);
             self.spare.push(decoded);
         } else if !is_exempt(rule, &buf[start..end]) {
             // The closing quote is context as well.
@@ -79,6 +82,7 @@ impl<'i> Walker<'i> {
                 let first = self.to_raw(range.start + context..range.end + context);
                 self.push(what, form, first, path(), range.start + context - start);
             }
+            self.give(before, is_given(rule, &buf[start..end]));
         }
     }
 
@@ -135,6 +139,12 @@ impl<'i> Walker<'i> {
         for (what, range) in self.marked(&decoded.text, inside.clone()) {
             let first = self.to_raw(decoded.places.raw(range.clone()));
             self.push(what, form, first, path(), range.start - inside.start);
+        }
+    }
+
+    fn give(&mut self, from: usize, is_given: bool) {
+        if is_given {
+            self.found[from..].iter_mut().for_each(Found::give);
         }
     }
 

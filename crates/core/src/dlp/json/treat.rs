@@ -57,6 +57,10 @@ pub(super) fn treat_all(
                     inspected.edits.push((one.first.clone(), escaped(&value, one.level + 1)));
                 }
             }
+            What::Given(entity, _) => {
+                let place = Place { path: one.path.trim_start_matches('.'), start: one.start };
+                inspector.note(direction, entity, &value_of(body, one), place, sightings);
+            }
             What::Finding(entity, tier) => {
                 let value = value_of(body, one);
                 if !is_passed_over && inspector.is_new(direction, entity, &value) {
@@ -87,7 +91,7 @@ pub(super) fn treat_all(
 fn kinds_of(found: &[Found]) -> BTreeSet<Entity> {
     let kind = |one: &Found| match one.what {
         What::Finding(entity, _) => Some(entity),
-        What::Placeholder(..) => None,
+        What::Given(..) | What::Placeholder(..) => None,
     };
     found.iter().filter_map(kind).collect()
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::found::{Form, Found, What};
 use super::frame::{Frame, TextPart, path_of};
 use super::items::Items;
-use super::rules::{Rule, State, is_signature, marks, marks_of_type, rule};
+use super::rules::{Rule, State, is_server, is_signature, is_text, marks, marks_of_type, rule, rule_of_called};
 use super::text::{Text, Walker};
 use crate::dlp::view::LOOK_BACK;
 use crate::limits::JSON_DEPTH;
@@ -69,14 +69,20 @@ impl Walker<'_> {
             }
             at += 1;
         }
+        // What was never closed is looked at as well.
+        while frames.last().is_some() {
+            self.encoded(&mut frames, buf);
+            frames.pop();
+        }
     }
 
     fn value_rule(&self, frames: &[Frame], buf: &[u8]) -> (State, Rule) {
         match frames.last() {
-            Some(top) if top.is_array => (top.state, top.rule),
+            Some(top) if top.is_array || top.rule == Rule::Given => (top.state, top.rule),
             Some(top) => {
                 let (parent, key) = (&buf[top.name.clone()], &buf[top.key.clone()]);
-                (top.state, rule(self.dialect, top.state, parent, key))
+                let called = if top.rule == Rule::Called { rule_of_called(key) } else { None };
+                (top.state, called.unwrap_or_else(|| rule(self.dialect, top.state, parent, key)))
             }
             None => (State::Free, Rule::Look),
         }
@@ -111,23 +117,42 @@ impl Walker<'_> {
         let (_, rule) = self.value_rule(frames, buf);
         let Some(top) = frames.last_mut() else { return };
         let content = &buf[string.content.clone()];
-        let mut context = None;
         if !top.is_array {
             let key = &buf[top.key.clone()];
-            if top.state == State::Protocol && key == b"type" {
+            if top.state.has_seals() && key == b"type" {
                 let doubt = if top.marks & marks::TYPE != 0 { marks::TWO_TYPES } else { 0 };
                 top.marks |= marks::TYPE | doubt | marks_of_type(content);
-            } else if top.state == State::Protocol && is_signature(key) && !content.is_empty() {
+            } else if top.state.has_seals() && is_signature(key) && !content.is_empty() {
                 top.marks |= marks::SIGNED;
             }
-            let start = top.key.start.saturating_sub(1);
-            context = (string.content.start - start <= LOOK_BACK).then_some(start);
             if key == b"text" && top.state == State::Protocol {
                 top.text = Some(TextPart { content: string.content.clone() });
             }
+            if matches!(rule, Rule::Base64 | Rule::LongBase64) {
+                top.encoded.push((top.key.clone(), rule, string));
+                return;
+            }
         }
-        let path = || path_of(frames, buf);
-        self.look(buf, &string, context, rule, Form::Text, &path);
+        self.value(frames, buf, &string, rule);
+    }
+
+    /// Looks at the text of the key, or place in a list, that is being read.
+    fn value(&mut self, frames: &[Frame], buf: &[u8], string: &Text, rule: Rule) {
+        let key = frames.last().filter(|top| !top.is_array).map(|top| top.key.start.saturating_sub(1));
+        let context = key.filter(|start| string.content.start.saturating_sub(*start) <= LOOK_BACK);
+        self.look(buf, string, context, rule, Form::Text, &|| path_of(frames, buf));
+    }
+
+    /// Looks at what may be encoded bytes, once it is known what object it stands in.
+    fn encoded(&mut self, frames: &mut [Frame], buf: &[u8]) {
+        let Some(top) = frames.last_mut() else { return };
+        let is_text = is_text(top.marks);
+        for (key, rule, string) in std::mem::take(&mut top.encoded) {
+            if let Some(top) = frames.last_mut() {
+                (top.key, top.is_key_shown) = (key, true);
+            }
+            self.value(frames, buf, &string, if is_text { Rule::Look } else { rule });
+        }
     }
 
     fn number(&mut self, frames: &[Frame], buf: &[u8], token: Range<usize>) {
@@ -151,9 +176,12 @@ impl Walker<'_> {
 
     /// The end of an object or a list.
     fn close(&mut self, frames: &mut Vec<Frame>, buf: &[u8], end: usize) {
+        self.encoded(frames, buf);
         let Some(closed) = (frames.len() > 1).then(|| frames.pop()).flatten() else { return };
         if closed.is_sealed() {
             self.found.truncate(closed.found_from);
+        } else if closed.rule == Rule::Called && !closed.is_array && !is_server(closed.marks) {
+            self.found[closed.found_from..].iter_mut().for_each(Found::take_back);
         } else if let Some(text) = closed.text
             && let Some(parent) = frames.last_mut()
             && parent.is_array

@@ -1,8 +1,12 @@
 //! Every surface of every dialect. What must be hidden is `SECRET`; what must stay is `sk-stays…`.
 
 use super::*;
+use crate::dlp::Outcome;
 
+/// `BYTES` are a picture. What stays is a key that would be found elsewhere.
 fn check(dialect: Dialect, way: Direction, body: &str) {
+    let body = &body.replace("BYTES", &format!("sk-stays1234567890abcdef{}", "QUJD".repeat(60)));
+    let body = &body.replace("sk-stays-", "sk-0").replace("sk-stays", "sk-0");
     let (out, sightings) = inspected(&inspector(), way, dialect, body);
     assert_eq!(out, body.replace(SECRET, HIDDEN), "{dialect:?} {way:?}");
     assert_eq!(sightings.total as usize, body.matches(SECRET).count());
@@ -16,9 +20,9 @@ fn openai_chat() {
  "messages":[ {"role":"system","content":"key sk-1234567890abcdef."},
   {"role":"user","content":[{"type":"text","text":"My API key is sk-1234567890abcdef"},
     {"type":"image_url","image_url":{"url":"data:image/png;base64,sk-stays1234567890abcdefAAAA"}},
-    {"type":"image_url","image_url":{"url":"https://x/?k=sk-1234567890abcdef"}},
-    {"type":"input_audio","input_audio":{"data":"sk-stays1234567890abcdef","format":"wav"}},
-    {"type":"file","file":{"file_data":"sk-stays1234567890abcdef","filename":"sk-1234567890abcdef.txt"}}]},
+    {"type":"image_url","image_url":{"url":"no link: sk-1234567890abcdef"}},
+    {"type":"input_audio","input_audio":{"data":"BYTES","format":"wav"}},
+    {"type":"file","file":{"file_data":"BYTES","filename":"sk-1234567890abcdef.txt"}}]},
   {"role":"assistant","content":null,"reasoning_content":"it is sk-1234567890abcdef","tool_calls":[{"id":"sk-stays-1234567890abcdef","type":"function",
     "function":{"name":"read","arguments":"{\"path\": \"sk-1234567890abcdef\", \"id\":\"sk-1234567890abcdef\"}"}}]},
   {"role":"assistant","content":"x","reasoning_details":[{"type":"reasoning.encrypted","data":"sk-stays-1234567890abcdef"},
@@ -76,7 +80,7 @@ fn openai_responses() {
   {"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"sk-1234567890abcdef"}]},
   {"type":"local_shell_call","action":{"command":["echo","sk-1234567890abcdef"],"env":{"KEY":"sk-1234567890abcdef"}}}],
  "tools":[{"type":"function","name":"f","description":"sk-1234567890abcdef","parameters":{"description":"sk-1234567890abcdef"}},
-  {"type":"mcp","server_url":"https://h/","headers":{"X":"sk-1234567890abcdef"}}]}"#;
+  {"type":"function","headers":{"X":"sk-1234567890abcdef"}}]}"#;
     check(Dialect::OpenaiResponses, Direction::Request, request);
     check(Dialect::OpenaiResponses, Direction::Request, r#"{"input":"My API key is sk-1234567890abcdef"}"#);
     let answer = r#"{"id":"resp_1","output":[{"type":"reasoning","id":"rs_1","summary":[{"text":"sk-stays-1234567890abcdef"},{"text":"x"}],"encrypted_content":"gAAA"},
@@ -100,7 +104,7 @@ fn anthropic() {
     {"type":"tool_use","id":"toolu_1","name":"bash","input":{"command":"export K=sk-1234567890abcdef","id":"sk-1234567890abcdef","nested":{"name":["sk-1234567890abcdef"]}}}]},
   {"role":"user","content":[{"type":"tool_result","tool_use_id":"sk-stays-1234567890abcdef","content":[{"type":"text","text":"sk-1234567890abcdef"}]},
     {"type":"tool_result","tool_use_id":"t","content":"sk-1234567890abcdef"},
-    {"type":"image","source":{"type":"base64","media_type":"image/png","data":"sk-stays1234567890abcdef"}},
+    {"type":"image","source":{"type":"base64","media_type":"image/png","data":"BYTES"}},
     {"type":"document","source":{"type":"text","media_type":"text/plain","data":"words and sk-1234567890abcdef"},"title":"sk-1234567890abcdef"},
     {"type":"web_search_tool_result","content":[{"type":"web_search_result","encrypted_content":"sk-stays-1234567890abcdef","title":"sk-1234567890abcdef"}]}]}],
  "tools":[{"name":"t","description":"sk-1234567890abcdef","input_schema":{"properties":{"a":{"description":"sk-1234567890abcdef"}}}}],
@@ -115,8 +119,8 @@ fn anthropic() {
 #[test]
 fn gemini() {
     let request = r#"{"systemInstruction":{"parts":[{"text":"sk-1234567890abcdef"}]},
- "contents":[{"role":"user","parts":[{"text":"My API key is sk-1234567890abcdef"},{"inlineData":{"mimeType":"image/png","data":"sk-stays1234567890abcdef"}},
-   {"inline_data":{"mime_type":"image/png","data":"sk-stays1234567890abcdef"}},{"fileData":{"fileUri":"https://f/sk-1234567890abcdef"}}]},
+ "contents":[{"role":"user","parts":[{"text":"My API key is sk-1234567890abcdef"},{"inlineData":{"mimeType":"image/png","data":"BYTES"}},
+   {"inline_data":{"mime_type":"image/png","data":"BYTES"}},{"fileData":{"mimeType":"x","displayName":"sk-1234567890abcdef"}}]},
   {"role":"model","parts":[{"text":"sk-stays-1234567890abcdef","thought":true,"thoughtSignature":"s"},{"text":"sk-1234567890abcdef","thought":true},
    {"functionCall":{"name":"f","args":{"id":"sk-1234567890abcdef"}},"thoughtSignature":"sk-stays-1234567890abcdef"}]},
   {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"id":"sk-1234567890abcdef","list":["sk-1234567890abcdef"]}}}]}],
@@ -130,12 +134,112 @@ fn gemini() {
 
 #[test]
 fn in_what_is_not_known_every_text_is_looked_at() {
-    let body = r#"{"id":"sk-1234567890abcdef","model":"sk-1234567890abcdef","type":"thinking","signature":"sk-1234567890abcdef",
+    let body = r#"{"id":"sk-1234567890abcdef","model":"sk-1234567890abcdef","type":"other","signature":"sk-1234567890abcdef",
  "data":"sk-1234567890abcdef","input":["sk-1234567890abcdef"],"picture":"data:image/png;base64,sk-stays1234567890abcdef"}"#;
     check(Dialect::Opaque, Direction::Request, body);
     check(Dialect::Opaque, Direction::Answer, body);
     check(Dialect::Opaque, Direction::Answer, r#""sk-1234567890abcdef""#);
     check(Dialect::Opaque, Direction::Answer, r#" [ "sk-1234567890abcdef" ] "#);
+}
+
+#[test]
+fn only_what_is_long_and_no_text_counts_as_bytes() {
+    let long = format!("{SECRET}/{}", "QUJD".repeat(300));
+    for (dialect, data, key) in [
+        (Dialect::Anthropic, SECRET, "type"),
+        (Dialect::Anthropic, &long, "type"),
+        (Dialect::Anthropic, &long, r"ty\u0070e"),
+        (Dialect::Opaque, &long, "type"),
+    ] {
+        for source in [
+            format!(r#"{{"{key}":"text","media_type":"text/plain","data":"{data}"}}"#),
+            format!(r#"{{"data":"{data}","media_type":"text/plain","{key}":"text"}}"#),
+            format!(r#"{{"type":"base64","data":"{data}","type":"text"}}"#),
+        ] {
+            let body = format!(r#"{{"messages":[{{"content":[{{"type":"document","source":{source}}}]}}]}}"#);
+            let (out, sightings) = inspected(&inspector(), Direction::Request, dialect, &body);
+            assert_eq!(out, body.replace(SECRET, HIDDEN), "{dialect:?}");
+            assert_eq!(sightings.list[0].path, "messages[0].content[0].source.data");
+        }
+        let cut = format!(r#"{{"source":{{"data":"{SECRET}""#);
+        assert_eq!(request(dialect, &cut), cut.replace(SECRET, HIDDEN));
+        let picture = format!(r#"{{"source":{{"data":"{long}","type":"base64"}}}}"#);
+        assert_eq!(request(dialect, &picture), picture);
+    }
+}
+
+#[test]
+fn what_is_signed_stays_in_bodies_of_any_kind() {
+    let body = r#"{"requests":[{"custom_id":"a","params":{"messages":[{"role":"user","content":"sk-1234567890abcdef"},
+  {"role":"assistant","content":[{"type":"thinking","thinking":"sk-stays-1234567890abcdef","signature":"c2ln"},
+   {"signature":"c2ln","thinking":"sk-stays-1234567890abcdef","type":"thinking"},
+   {"type":"redacted_thinking","data":"sk-stays-1234567890abcdef"},
+   {"type":"thinking","thinking":"unsigned sk-1234567890abcdef","signature":""},
+   {"type":"tool_use","id":"t","name":"f","input":{"type":"thinking","thinking":"sk-1234567890abcdef","signature":"s","encrypted_content":"sk-1234567890abcdef"}}]}]}}],
+ "input":[{"type":"reasoning","summary":[{"text":"sk-stays-1234567890abcdef"}],"encrypted_content":"sk-stays-1234567890abcdef"},
+  {"type":"function_call","arguments":"{\"type\":\"thinking\",\"signature\":\"s\",\"x\":\"sk-1234567890abcdef\"}"}],
+ "contents":[{"parts":[{"text":"sk-stays-1234567890abcdef","thought":true,"thoughtSignature":"s"},
+  {"functionCall":{"args":{"thoughtSignature":"sk-1234567890abcdef"}},"thoughtSignature":"sk-stays-1234567890abcdef"},
+  {"functionResponse":{"response":{"encrypted_content":"sk-1234567890abcdef"}}}]}]}"#;
+    check(Dialect::Opaque, Direction::Request, body);
+}
+
+/// What the provider itself is to use: it stays, and is on record.
+#[test]
+fn what_is_meant_for_the_provider_stays() {
+    let link = "https://files.example.com/a?key=sk-1234567890abcdef";
+    for (dialect, body) in [
+        (
+            Dialect::Anthropic,
+            r#"{"mcp_servers":[{"type":"url","url":"LINK","name":"n","authorization_token":"sk-1234567890abcdef"}]}"#,
+        ),
+        (
+            Dialect::OpenaiResponses,
+            r#"{"tools":[{"headers":{"X-Key":"sk-1234567890abcdef","Y":"{\"a\":\"sk-1234567890abcdef\"}"},"type":"mcp"}]}"#,
+        ),
+        (
+            Dialect::OpenaiResponses,
+            r#"{"tools":[{"type":"mcp","server_url":"LINK","authorization":"sk-1234567890abcdef"}]}"#,
+        ),
+        (
+            Dialect::OpenaiResponses,
+            r#"{"input":[{"content":[{"type":"input_image","image_url":"LINK"},{"file_url":"LINK"}]}]}"#,
+        ),
+        (Dialect::OpenaiChat, r#"{"messages":[{"content":[{"type":"image_url","image_url":{"url":"LINK"}}]}]}"#),
+        (Dialect::Anthropic, r#"{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"LINK"}}]}]}"#),
+        (
+            Dialect::Gemini,
+            r#"{"contents":[{"parts":[{"fileData":{"fileUri":"LINK"}},{"file_data":{"file_uri":"LINK"}}]}]}"#,
+        ),
+    ] {
+        for body in [body.replace("LINK", link), body.replace("LINK", &link.replace('/', r"\/"))] {
+            let (mut strict, mut policy) = (inspector(), DlpPolicy::default());
+            policy.set(OPENAI_KEY, Direction::Request, Action::Stop);
+            strict.policy = Arc::new(policy);
+            for inspector in [inspector(), strict] {
+                let (out, sightings) = inspected(&inspector, Direction::Request, dialect, &body);
+                assert_eq!(out, body);
+                assert_eq!(sightings.total as usize, body.matches(SECRET).count(), "{body}");
+                assert!(sightings.list.iter().all(|one| one.outcome == Outcome::Logged));
+            }
+            let tools = body.find("\"tools\":").map(|at| at + 8..body.len() - 1);
+            let (items, seen) = (Vec::from_iter(tools), Seen::new(1));
+            let mut sightings = Sightings::default();
+            let way = Direction::Request;
+            let done = inspect_json(&inspector(), way, dialect, body.as_bytes(), &items, Some(&seen), &mut sightings);
+            assert!(done.edits.is_empty() && sightings.total > 0, "known by its bytes it is the same");
+        }
+    }
+    for body in [
+        r#"{"tools":[{"type":"function","headers":{"X":"sk-1234567890abcdef"},"url":"LINK"}]}"#,
+        r#"{"tools":[{"type":"mcp","headers":{"X":"sk-1234567890abcdef"},"type":"function"}]}"#,
+        r#"{"messages":[{"headers":{"X":"sk-1234567890abcdef"},"url":"LINK","content":"LINK"}]}"#,
+        r#"{"messages":[{"content":[{"image_url":{"url":"the key in LINK"}}]}]}"#,
+        r#"{"messages":[{"tool_calls":[{"function":{"arguments":"{\"image_url\":{\"url\":\"LINK\"}}"}}]}]}"#,
+    ] {
+        let body = body.replace("LINK", link);
+        assert_eq!(request(Dialect::OpenaiChat, &body), body.replace(SECRET, HIDDEN));
+    }
 }
 
 #[test]
