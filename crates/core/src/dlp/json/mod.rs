@@ -62,6 +62,12 @@ pub fn inspect_json(
     treat_all(inspector, direction, body, &found, logprobs, sightings)
 }
 
+/// Whether a text that the provider wrote under `key` is an id, a word of the protocol or a signature, and looks like one.
+pub(super) fn is_protocol(key: &[u8], text: &[u8]) -> bool {
+    let rule = rules::rule(Dialect::Opaque, State::Protocol, b"", key);
+    matches!(rule, Rule::Id | Rule::Word | Rule::Never) && rules::is_exempt(rule, text)
+}
+
 #[cfg(test)]
 pub(super) fn some_found() -> Found {
     use self::found::{Form, What};

@@ -5,4 +5,5 @@ mod chat;
 mod cuts;
 mod fixtures;
 mod gemini;
+mod protocol;
 mod responses;

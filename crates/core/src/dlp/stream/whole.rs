@@ -8,43 +8,13 @@ use super::document::{Document, Kind};
 use super::escape;
 use super::field::{Content, Form};
 use super::watch::{Spot, Stopped};
+use crate::dlp::json::is_protocol;
 
-/// Names and marks of the protocol, never text; and what is signed or sealed.
-const PROTOCOL: [&str; 33] = [
-    "id",
-    "object",
-    "model",
-    "type",
-    "role",
-    "name",
-    "status",
-    "event_id",
-    "item_id",
-    "call_id",
-    "tool_use_id",
-    "tool_call_id",
-    "response_id",
-    "previous_response_id",
-    "responseId",
-    "modelVersion",
-    "model_version",
-    "system_fingerprint",
-    "service_tier",
-    "finish_reason",
-    "finishReason",
-    "stop_reason",
-    "signature",
-    "thoughtSignature",
-    "thought_signature",
-    "encrypted_content",
-    "encrypted_index",
-    "obfuscation",
-    "cache_control",
-    "mimeType",
-    "mime_type",
-    "media_type",
-    "createTime",
-];
+/// Marks of the protocol that only streams have.
+const MARKS: [&str; 3] = ["obfuscation", "model_version", "createTime"];
+/// What is signed, sealed or a mark of the cache, whatever its form.
+const SEALED: [&str; 6] =
+    ["signature", "thoughtSignature", "thought_signature", "encrypted_content", "cache_control", "cacheControl"];
 /// Below these, names are the client's own, and a name tells something about its value.
 const FREE: [&str; 6] = ["args", "arguments", "input", "partialArgs", "metadata", "results"];
 /// Names that tell nothing about their text.
@@ -71,16 +41,19 @@ const BASE64: [&str; 6] = ["data", "b64_json", "partial_image_b64", "file_data",
 /// Shorter data is looked at like text.
 const BASE64_BYTES: usize = 256;
 
-/// Whether a value and all inside it pass as they are.
+/// Whether a value and all inside it pass as they are. An id or a word of the protocol must look like one.
 pub(super) fn is_untouched(document: &Document<'_>, node: usize) -> bool {
-    match document.nodes[node].kind {
-        Kind::Object => {
-            let kind = document.text_of(node, "type");
-            matches!(kind.as_deref(), Some(b"thinking" | b"redacted_thinking")) || is_named(document, node, &PROTOCOL)
-        }
-        Kind::Text if is_named(document, node, &BASE64) => is_base64(document, node),
-        _ => is_named(document, node, &PROTOCOL),
+    let Some(text) = document.text(node) else {
+        let is_object = document.nodes[node].kind == Kind::Object;
+        return is_named(document, node, &SEALED) || (is_object && is_sealed_thinking(document, node));
+    };
+    let key = document.key(node).unwrap_or_default();
+    if is_named(document, node, &BASE64) {
+        return is_base64(&text);
     }
+    // A mark is held to what is held of an id.
+    let key = if is_named(document, node, &MARKS) { &b"id"[..] } else { key };
+    is_protocol(key, &text)
 }
 
 /// Whether what is inside a value is the client's own.
@@ -140,13 +113,21 @@ fn is_named(document: &Document<'_>, node: usize, names: &[&str]) -> bool {
     document.key(node).is_some_and(|key| names.iter().any(|name| name.as_bytes() == key))
 }
 
+/// Thinking that is signed, or that nobody can read.
+fn is_sealed_thinking(document: &Document<'_>, node: usize) -> bool {
+    match document.text_of(node, "type").as_deref() {
+        Some(b"thinking") => document.filled(node, "signature").is_some(),
+        Some(b"redacted_thinking") => true,
+        _ => false,
+    }
+}
+
 /// Whether a text is base64 to its end, alone or as a `data:` address.
-fn is_base64(document: &Document<'_>, node: usize) -> bool {
-    let text = document.text(node).unwrap_or_default();
+fn is_base64(text: &[u8]) -> bool {
     let marker = b";base64,";
     let data = match memchr::memmem::find(&text[..text.len().min(BASE64_BYTES)], marker) {
         Some(at) if text.starts_with(b"data:") => &text[at + marker.len()..],
-        _ => &text[..],
+        _ => text,
     };
     let digits = data.strip_suffix(b"==").or_else(|| data.strip_suffix(b"=")).unwrap_or(data);
     data.len() >= BASE64_BYTES && digits.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte))
