@@ -1,11 +1,12 @@
 //! Chunks of OpenAI's chat completions and legacy completions, and of all who speak like them.
 
 use super::document::{Document, Kind};
-use super::field::Form;
+use super::field::{Form, Key};
 use super::plan::{Calls, End, Plan, hash};
+use super::whole;
 
-/// Words of a delta.
-const WORDS: [&str; 4] = ["content", "refusal", "reasoning_content", "reasoning"];
+/// Texts of a delta that come whole and are looked at as such. Clients do not join them.
+const WHOLE: [&str; 5] = ["channel", "recipient", "provider", "native_finish_reason", "reasoning_opaque"];
 /// The call of the time before there were several.
 const OLD_CALL: u64 = u64::MAX;
 
@@ -35,12 +36,19 @@ fn read_delta(document: &Document<'_>, choice: u64, delta: usize, calls: &mut Ca
         let Some(name) = document.key(member).and_then(|key| std::str::from_utf8(key).ok()) else { continue };
         let kind = document.nodes[member].kind;
         match name {
-            _ if WORDS.contains(&name) && kind == Kind::Text && !document.raw(member).is_empty() => {
-                plan.talk(member, choice, 0, name);
+            // Whatever its name, it may go on.
+            _ if kind == Kind::Text => {
+                let is_text = !WHOLE.contains(&name) && !whole::is_untouched(document, member);
+                if is_text && !document.raw(member).is_empty() {
+                    plan.talk(member, choice, 0, name);
+                }
             }
             // A list of parts (Mistral).
             "content" => {
-                for part in document.children(member) {
+                for part in document.children(member).filter(|part| !whole::is_untouched(document, *part)) {
+                    if let Some(thought) = document.filled(part, "thinking") {
+                        plan.talk(thought, choice, 0, "thinking");
+                    }
                     if let Some(text) = document.filled(part, "text") {
                         plan.talk(text, choice, 0, "content");
                     }
@@ -56,8 +64,11 @@ fn read_delta(document: &Document<'_>, choice: u64, delta: usize, calls: &mut Ca
                     plan.talk(transcript, choice, 0, "transcript");
                 }
             }
-            // May be signed.
-            "reasoning_details" => plan.skips.push(member),
+            "reasoning_details" => {
+                for (position, detail) in document.children(member).enumerate() {
+                    read_detail(document, choice, position as u64, detail, plan);
+                }
+            }
             "function_call" => {
                 if let Some(arguments) = document.filled(member, "arguments") {
                     plan.arguments(arguments, choice, OLD_CALL, Form::Json, None);
@@ -69,6 +80,25 @@ fn read_delta(document: &Document<'_>, choice: u64, delta: usize, calls: &mut Ca
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// A piece of reasoning. What is signed is never touched: the provider would refuse it in the next request.
+fn read_detail(document: &Document<'_>, choice: u64, position: u64, detail: usize, plan: &mut Plan) {
+    let index = document.number_of(detail, "index").unwrap_or(position);
+    let part = hash(b"reasoning_details").wrapping_add(index);
+    let kind = document.text_of(detail, "type").unwrap_or_default();
+    let is_sealed = [&b"reasoning.encrypted"[..], b"redacted_thinking"].contains(&&*kind);
+    let is_signed = document.filled(detail, "signature").is_some();
+    if is_sealed || is_signed {
+        plan.skips.push(detail);
+    }
+    for name in ["text", "summary"] {
+        if is_signed {
+            plan.ends.push(End::Field(Key { group: choice, part, name: hash(name.as_bytes()) }));
+        } else if !is_sealed && let Some(text) = document.filled(detail, name) {
+            plan.talk(text, choice, part, name);
         }
     }
 }

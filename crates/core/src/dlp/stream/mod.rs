@@ -378,7 +378,7 @@ impl StreamFilter {
             return None;
         }
         let template = match (self.dialect, part.form) {
-            (Dialect::Anthropic, Form::Text) => Template::of_block(part.key.group, "text_delta", "text"),
+            (Dialect::Anthropic, Form::Text) if part.key.name == plan::hash(b"text") => Template::of_block(part.key.group, "text_delta", "text"),
             (Dialect::Anthropic, Form::Json) => Template::of_block(part.key.group, "input_json_delta", "partial_json"),
             _ => Template::of(document, part.node, name),
         };

@@ -50,6 +50,18 @@ fn text_and_input_are_followed_to_the_end_of_their_block() {
 }
 
 #[test]
+fn texts_of_new_deltas_are_followed_in_their_own_shape() {
+    let piece = |text: &str| delta(0, json!({"type": "new_delta", "words": text}));
+    let sse = [piece("My key is sk-12345"), piece("67890"), piece("abcdef"), stop(0)].concat();
+    let (steps, _) = steps(inspector(), Anthropic, &sse);
+    let out = String::from_utf8(steps.concat().concat()).unwrap();
+    assert_eq!(joined(&out, "/delta/words"), format!("My key is {HIDDEN}"));
+    let rest = values(std::str::from_utf8(&steps[3][0]).unwrap());
+    let shape = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "new_delta", "words": HIDDEN}});
+    assert_eq!((rest, steps[3].len()), (vec![shape], 2));
+}
+
+#[test]
 fn a_block_that_begins_with_text_is_followed_from_there() {
     let start = event(
         json!({"type": "content_block_start", "index": 3, "content_block": {"type": "text", "text": "a sk-12345"}}),

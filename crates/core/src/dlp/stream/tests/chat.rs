@@ -26,6 +26,18 @@ fn every_field_that_goes_on_is_followed() {
         (json!({"refusal": "@"}), "/choices/0/delta/refusal"),
         (json!({"content": null, "reasoning_content": "@"}), "/choices/0/delta/reasoning_content"),
         (json!({"reasoning": "@"}), "/choices/0/delta/reasoning"),
+        (json!({"thinking": "@"}), "/choices/0/delta/thinking"),
+        (json!({"reasoning_text": "@"}), "/choices/0/delta/reasoning_text"),
+        (json!({"something_new": "@"}), "/choices/0/delta/something_new"),
+        (
+            json!({"reasoning_details": [{"type": "reasoning.text", "text": "@", "signature": null, "index": 0}]}),
+            "/choices/0/delta/reasoning_details/0/text",
+        ),
+        (
+            json!({"reasoning_details": [{"type": "reasoning.summary", "summary": "@", "format": "f"}]}),
+            "/choices/0/delta/reasoning_details/0/summary",
+        ),
+        (json!({"content": [{"type": "thinking", "thinking": "@"}]}), "/choices/0/delta/content/0/thinking"),
         (json!({"audio": {"transcript": "@"}}), "/choices/0/delta/audio/transcript"),
         (json!({"content": [{"type": "text", "text": "@"}]}), "/choices/0/delta/content/0/text"),
         (
@@ -231,4 +243,46 @@ fn who_says_in_every_event_that_it_is_over_is_not_believed() {
         assert_eq!(said(&steps[0][0]), before, "{reason}");
         assert_eq!(said(&steps.concat().concat()), format!("a b {HIDDEN}"), "{reason}");
     }
+}
+
+#[test]
+fn reasoning_that_is_signed_or_sealed_is_left_alone() {
+    let piece = |index: u64, text: &str| json!({"type": "reasoning.text", "text": text, "index": index});
+    let signed = json!({"type": "reasoning.text", "text": KEY, "signature": KEY, "index": 0});
+    let sealed = json!({"type": "reasoning.encrypted", "data": KEY, "index": 1});
+    let of = |details: &[serde_json::Value]| delta(json!({"reasoning_details": details}));
+    let sse = [
+        of(&[piece(0, "a sk-123"), piece(1, "b sk-1")]),
+        of(&[piece(1, "234567890abcdef")]),
+        of(&[piece(0, "45 c")]),
+        of(&[signed, sealed]),
+    ];
+    let (steps, _) = steps(inspector(), OpenaiChat, &sse.concat());
+    // What is held back comes before the signature.
+    assert_eq!(steps[3].len(), 2);
+    assert_eq!(
+        values(std::str::from_utf8(&steps[3][0]).unwrap())[0]["choices"][0]["delta"],
+        json!({"reasoning_details": [piece(0, "c")]})
+    );
+    assert_eq!(steps[3][1], sse[3].as_bytes());
+    let mut texts = [String::new(), String::new()];
+    let unsigned = steps.concat().concat();
+    let unsigned = std::str::from_utf8(&unsigned).unwrap().replace(&sse[3], "");
+    for value in values(&unsigned) {
+        for detail in value["choices"][0]["delta"]["reasoning_details"].as_array().unwrap() {
+            let index = usize::try_from(detail["index"].as_u64().unwrap()).unwrap();
+            texts[index].push_str(detail["text"].as_str().unwrap());
+        }
+    }
+    assert_eq!(texts, ["a sk-12345 c".to_owned(), format!("b {HIDDEN}")]);
+}
+
+#[test]
+fn words_of_a_delta_that_clients_do_not_join_are_not_divided() {
+    let sse =
+        delta(json!({"role": "assistant", "channel": "analysis", "phase": "final", "reasoning_opaque": "b3BhcXVl"}));
+    let (steps, _) = steps(inspector(), OpenaiChat, &sse);
+    assert_eq!(steps, [vec![sse], vec![]]);
+    let sse = delta(json!({"channel": KEY}));
+    assert_eq!(filtered(inspector(), OpenaiChat, &sse), sse.replace(KEY, HIDDEN));
 }
