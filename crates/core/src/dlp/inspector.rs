@@ -107,6 +107,18 @@ impl Inspector {
             && !self.holds(entity, value)
     }
 
+    /// Whether texts that go this way can change at all: something would be hidden, stopped or put back.
+    pub(super) fn may_change(&self, direction: Direction) -> bool {
+        let is_acted_on = |entity: Entity| {
+            let action = self.policy.action(entity, direction);
+            self.scanner.looks_for(entity) && !matches!(action, Action::Note | Action::Pass)
+        };
+        let vault = self.vault.as_ref().filter(|_| direction == Direction::Answer);
+        let puts_back = |vault: &Mutex<Vault>| !vault.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let kinds = (0..=u16::MAX).map(Entity).take_while(|entity| self.scanner.kind(*entity).is_some());
+        vault.is_some_and(|vault| puts_back(vault)) || kinds.into_iter().any(is_acted_on)
+    }
+
     fn number(&self, direction: Direction, hiding: Hiding, entity: Entity, value: &str) -> Option<u32> {
         if direction == Direction::Answer || hiding == Hiding::ForGood {
             return None;

@@ -38,7 +38,8 @@ impl StreamFilter {
     /// Takes the next bytes of a stream that is a JSON array and not events, cut anywhere. Closed by
     /// [`StreamFilter::end`] as well. When stopped, the array is left where its last element can be written.
     pub fn push_array(&mut self, bytes: &[u8], out: &mut Vec<Bytes>) -> Flow {
-        self.unless_stopped(|filter| {
+        let whole = || Bytes::copy_from_slice(bytes);
+        self.pass(whole, out, |filter, out| {
             if filter.unread.is_some() {
                 return filter.unread(bytes, out);
             }

@@ -11,6 +11,8 @@
 //! Thinking that is signed, ids and base64 data are never touched.
 //!
 //! `logprobs` spell a text once more, token by token. Beside text that was changed or held back they are emptied.
+//!
+//! Where nothing can change, because findings are only put on record, all passes as it came and is looked at aside.
 
 mod anthropic;
 mod arguments;
@@ -43,6 +45,7 @@ use self::template::Template;
 use self::text::PlainText;
 use self::watch::{Spot, Stopped, Watch};
 use super::inspector::Inspector;
+use super::policy::Direction;
 use super::sighting::Sightings;
 use crate::limits::STREAM_FIELDS;
 use crate::wire::Dialect;
@@ -63,6 +66,8 @@ pub struct StreamFilter {
     unread: Option<PlainText>,
     /// Of a stream that is an array.
     elements: Elements,
+    /// Nothing can change: what comes passes as it is.
+    is_watching: bool,
     is_stopped: bool,
 }
 
@@ -82,6 +87,7 @@ impl StreamFilter {
     pub fn new(inspector: Inspector, dialect: Dialect) -> StreamFilter {
         StreamFilter {
             dialect,
+            is_watching: !inspector.may_change(Direction::Answer),
             watch: Watch::new(inspector),
             fields: Vec::new(),
             calls: Calls::default(),
@@ -97,12 +103,13 @@ impl StreamFilter {
     /// Takes one event with its blank line. Unless stopped, the event is the last of what is added to `out`; before it
     /// may stand events of our own. One without a blank line ends the stream.
     pub fn push(&mut self, event: Bytes, out: &mut Vec<Bytes>) -> Flow {
-        self.unless_stopped(|filter| filter.event(event, out))
+        let whole = event.clone();
+        self.pass(|| whole, out, |filter, out| filter.event(event, out))
     }
 
     /// The stream is over: gives what is held back.
     pub fn end(&mut self, out: &mut Vec<Bytes>) -> Flow {
-        self.unless_stopped(|filter| {
+        self.pass(Bytes::new, out, |filter, out| {
             filter.end_all(out)?;
             filter.end_array(out)?;
             filter.plain(b"", true, out)
@@ -111,7 +118,7 @@ impl StreamFilter {
 
     /// Takes bytes of a stream that can no longer be cut into events; they are looked at as one text.
     pub fn push_unread(&mut self, bytes: &[u8], out: &mut Vec<Bytes>) -> Flow {
-        self.unless_stopped(|filter| filter.unread(bytes, out))
+        self.pass(|| Bytes::copy_from_slice(bytes), out, |filter, out| filter.unread(bytes, out))
     }
 
     /// What was found.
@@ -124,6 +131,21 @@ impl StreamFilter {
     #[must_use]
     pub fn added(&self) -> u64 {
         self.added
+    }
+
+    /// Does what gives the text to pass on. Where nothing can change, that is what came: `whole`.
+    fn pass(
+        &mut self,
+        whole: impl FnOnce() -> Bytes,
+        out: &mut Vec<Bytes>,
+        act: impl FnOnce(&mut StreamFilter, &mut Vec<Bytes>) -> Result<(), Stopped>,
+    ) -> Flow {
+        if !self.is_watching {
+            return self.unless_stopped(|filter| act(filter, out));
+        }
+        let flow = self.unless_stopped(|filter| act(filter, &mut Vec::new()));
+        out.extend(Some(whole()).filter(|whole| flow == Flow::Passed && !whole.is_empty()));
+        flow
     }
 
     fn unless_stopped(&mut self, act: impl FnOnce(&mut StreamFilter) -> Result<(), Stopped>) -> Flow {
@@ -258,7 +280,7 @@ impl StreamFilter {
 
     /// Puts in an event of our own.
     fn add_event(&mut self, index: usize, text: &[u8], out: &mut Vec<Bytes>) {
-        if text.is_empty() {
+        if text.is_empty() || self.is_watching {
             return;
         }
         let template = &self.fields[index].template;
@@ -378,7 +400,9 @@ impl StreamFilter {
             return None;
         }
         let template = match (self.dialect, part.form) {
-            (Dialect::Anthropic, Form::Text) if part.key.name == plan::hash(b"text") => Template::of_block(part.key.group, "text_delta", "text"),
+            (Dialect::Anthropic, Form::Text) if part.key.name == plan::hash(b"text") => {
+                Template::of_block(part.key.group, "text_delta", "text")
+            }
             (Dialect::Anthropic, Form::Json) => Template::of_block(part.key.group, "input_json_delta", "partial_json"),
             _ => Template::of(document, part.node, name),
         };

@@ -7,3 +7,4 @@ mod fixtures;
 mod gemini;
 mod protocol;
 mod responses;
+mod watching;
