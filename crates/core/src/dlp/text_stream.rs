@@ -79,6 +79,11 @@ impl TextStream {
         self.text.len() - self.from
     }
 
+    /// What is held is looked at with the next piece, even if little has come since.
+    pub(super) fn look_again(&mut self) {
+        self.worth_a_look = 0;
+    }
+
     fn advance(&mut self, scanner: &Scanner, is_end: bool, out: &mut Vec<Piece>) {
         if !is_end && self.held() < self.worth_a_look {
             return;

@@ -115,6 +115,15 @@ impl Arguments {
         Ok(())
     }
 
+    /// Gives what is decided; the rest will never come. A number that is open may be half of one.
+    pub(super) fn break_off(&mut self, spot: &mut Spot<'_>, out: &mut Vec<u8>) -> Result<(), Stopped> {
+        match &mut self.state {
+            State::Text(text) => text.break_off(spot, out),
+            State::NotJson(text) => text.break_off(spot, out),
+            State::Between | State::Scalar(_) => Ok(()),
+        }
+    }
+
     pub(super) fn is_holding(&self) -> bool {
         match &self.state {
             State::Between => false,
@@ -270,6 +279,13 @@ impl OpenText {
         let mut cuts = Vec::new();
         let result = self.filter.push(spot, &text, is_end, &mut cuts);
         self.apply(cuts, is_end, out);
+        result
+    }
+
+    fn break_off(&mut self, spot: &mut Spot<'_>, out: &mut Vec<u8>) -> Result<(), Stopped> {
+        let mut cuts = Vec::new();
+        let result = self.filter.break_off(spot, &mut cuts);
+        self.apply(cuts, false, out);
         result
     }
 

@@ -99,6 +99,11 @@ impl StreamFilter {
 }
 
 impl Elements {
+    /// Whether the stream is an array.
+    pub(super) fn is_begun(&self) -> bool {
+        self.top.is_some()
+    }
+
     fn push(&mut self, bytes: &[u8]) -> Vec<Slice> {
         let mut slices = Vec::new();
         let mut start = 0;

@@ -69,6 +69,14 @@ impl Content {
         }
     }
 
+    /// Gives what is decided; the rest will never come.
+    pub(super) fn break_off(&mut self, spot: &mut Spot<'_>, out: &mut Vec<u8>) -> Result<(), Stopped> {
+        match self {
+            Content::Text(text) => text.break_off(spot, out),
+            Content::Json(arguments) => arguments.break_off(spot, out),
+        }
+    }
+
     /// Whether something of it is held back.
     pub(super) fn is_holding(&self) -> bool {
         match self {

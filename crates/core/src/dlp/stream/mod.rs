@@ -17,6 +17,7 @@
 mod anthropic;
 mod arguments;
 mod array;
+mod break_off;
 mod chat;
 mod document;
 mod escape;
@@ -150,11 +151,15 @@ impl StreamFilter {
 
     fn unless_stopped(&mut self, act: impl FnOnce(&mut StreamFilter) -> Result<(), Stopped>) -> Flow {
         if !self.is_stopped && act(self).is_err() {
-            self.is_stopped = true;
-            self.fields.clear();
-            self.unread = None;
+            self.stop();
         }
         if self.is_stopped { Flow::Stopped } else { Flow::Passed }
+    }
+
+    fn stop(&mut self) {
+        self.is_stopped = true;
+        self.fields.clear();
+        self.unread = None;
     }
 
     fn event(&mut self, event: Bytes, out: &mut Vec<Bytes>) -> Result<(), Stopped> {

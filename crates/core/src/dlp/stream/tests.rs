@@ -1,6 +1,7 @@
 mod anthropic;
 mod array;
 mod bounds;
+mod break_off;
 mod chat;
 mod cuts;
 mod fixtures;

@@ -80,6 +80,15 @@ impl TextFilter {
         }
         Ok(())
     }
+
+    /// Says what becomes of all that is decided, now that nothing will follow. The beginning of a placeholder stays: it
+    /// is nobody's value.
+    pub(super) fn break_off(&mut self, spot: &mut Spot<'_>, cuts: &mut Vec<Cut>) -> Result<(), Stopped> {
+        self.stream.look_again();
+        self.push(spot, b"", false, cuts)?;
+        self.placeholders.give_up(cuts);
+        Ok(())
+    }
 }
 
 impl PlainText {
@@ -98,6 +107,23 @@ impl PlainText {
         self.pending.extend_from_slice(more);
         let mut cuts = Vec::new();
         let result = self.filter.push(spot, more, is_end, &mut cuts);
+        self.apply(cuts, out);
+        result
+    }
+
+    /// Gives what is decided; the rest will never come.
+    pub(super) fn break_off(&mut self, spot: &mut Spot<'_>, out: &mut Vec<u8>) -> Result<(), Stopped> {
+        let mut cuts = Vec::new();
+        let result = self.filter.break_off(spot, &mut cuts);
+        self.apply(cuts, out);
+        result
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn apply(&mut self, cuts: Vec<Cut>, out: &mut Vec<u8>) {
         let mut at = 0;
         for cut in cuts {
             let end = (at + cut.length).min(self.pending.len());
@@ -108,10 +134,5 @@ impl PlainText {
             at = end;
         }
         self.pending.drain(..at);
-        result
-    }
-
-    pub(super) fn is_holding(&self) -> bool {
-        !self.pending.is_empty()
     }
 }
