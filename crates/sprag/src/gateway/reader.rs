@@ -284,16 +284,18 @@ impl Reader {
         self.remaining.is_none() && self.can_say_error() && self.ending(status) == Ending::UpstreamGone
     }
 
-    /// Passes on what was held back, because nothing better will come.
+    /// Passes on what was held back, because nothing better will come. Half of a secret stays back.
     pub(crate) fn give_up(&mut self, out: &mut VecDeque<Bytes>) {
-        if let Form::Events(events) = &mut self.form {
-            out.extend(events.held.take());
-            // What the filter holds back stays back: it may be the first half of a secret. What is behind the end of a
-            // stream was looked at as such.
-            if events.filter.is_some() {
-                out.push_back(std::mem::take(&mut events.tail));
-            }
+        let Form::Events(events) = &mut self.form else { return };
+        out.extend(events.held.take());
+        let Some(filter) = &mut events.filter else { return };
+        let mut passed = Vec::new();
+        filter.break_off(&mut passed);
+        for event in &passed {
+            self.tap.event(&sse::parse(event));
         }
+        out.extend(passed);
+        out.push_back(std::mem::take(&mut events.tail));
     }
 
     /// How an answer with this status ended, now that it is over.

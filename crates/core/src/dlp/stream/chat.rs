@@ -89,7 +89,9 @@ fn read_detail(document: &Document<'_>, choice: u64, position: u64, detail: usiz
     let index = document.number_of(detail, "index").unwrap_or(position);
     let part = hash(b"reasoning_details").wrapping_add(index);
     let kind = document.text_of(detail, "type").unwrap_or_default();
-    let is_sealed = [&b"reasoning.encrypted"[..], b"redacted_thinking"].contains(&&*kind);
+    // Claude's reasoning is signed too, in a piece that comes after the text.
+    let is_claude = document.text_of(detail, "format").is_some_and(|format| format.starts_with(b"anthropic"));
+    let is_sealed = is_claude || [&b"reasoning.encrypted"[..], b"redacted_thinking"].contains(&&*kind);
     let is_signed = document.filled(detail, "signature").is_some();
     if is_sealed || is_signed {
         plan.skips.push(detail);

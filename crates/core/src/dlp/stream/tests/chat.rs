@@ -286,3 +286,12 @@ fn words_of_a_delta_that_clients_do_not_join_are_not_divided() {
     let sse = delta(json!({"channel": KEY}));
     assert_eq!(filtered(inspector(), OpenaiChat, &sse), sse.replace(KEY, HIDDEN));
 }
+
+#[test]
+fn reasoning_that_will_be_signed_is_left_alone() {
+    let text = json!({"type": "reasoning.text", "text": KEY, "format": "anthropic-claude-v1", "index": 0});
+    let signature = json!({"type": "reasoning.text", "signature": "c2ln", "format": "anthropic-claude-v1", "index": 0});
+    let sse = [text, signature].map(|detail| delta(json!({"reasoning_details": [detail]})));
+    let (steps, _) = steps(inspector(), OpenaiChat, &sse.concat());
+    assert_eq!(steps.concat().concat(), sse.concat().as_bytes());
+}
