@@ -15,10 +15,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** What every call uses: 60 cents. No budget of the table pays for two. */
 const USAGE = "input=60 output=0";
 
-/** Reasons that nothing can provoke yet. */
-export const notBuilt = ["dlp_blocked"];
-
-const unset = { before: "nothing", key: "sk-test", require_keys: false, has_run: true, waits: false, not_for: [] };
+const unset = { says: "", before: "nothing", key: "sk-test", require_keys: false, has_run: true, waits: false, not_for: [] };
 export const cases = JSON.parse(readFileSync(join(shared, "cases.json"), "utf8")).map((row) => ({ ...unset, ...row }));
 
 export function config(requireKeys) {
@@ -35,7 +32,7 @@ export function callerOf(url, row, run) {
   return {
     row,
     run,
-    prompt: `please tell me about ${run}`,
+    prompt: `please tell me about ${run} ${row.says}`.trimEnd(),
     openai: () => new OpenAI({ ...own, baseURL: `${base}/v1` }),
     anthropic: () => new Anthropic({ ...own, baseURL: base }),
     aiOpenai: () => createOpenAI({ ...options, baseURL: `${base}/v1` }),

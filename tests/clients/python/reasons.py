@@ -16,8 +16,6 @@ from google.genai import errors, types
 import servers
 
 SHARED = Path(__file__).parents[1] / "reasons"
-# Reasons that nothing can provoke yet.
-NOT_BUILT = {"dlp_blocked"}
 # What every call uses: 60 cents. No budget of the table pays for two.
 USAGE = "input=60 output=0"
 
@@ -31,6 +29,7 @@ class Case:
     status: int
     code: str
     fields: dict
+    says: str = ""
     before: str = "nothing"
     act: str | None = None
     key: str = "sk-test"
@@ -67,7 +66,7 @@ class Caller:
 
     @property
     def prompt(self) -> str:
-        return f"please tell me about {self.run}"
+        return f"please tell me about {self.run} {self.case.says}".rstrip()
 
     @property
     def messages(self) -> list[dict]:

@@ -54,14 +54,14 @@ impl Place {
     /// Does what leads to the stop, and gives the stop. Nothing of it reaches the provider.
     pub(crate) async fn provoke(&mut self, case: &Case, dialect: Dialect, is_stream: bool, run: &str) -> Whole {
         let agent = &case.case;
-        let body = request(dialect, is_stream, &prompt(run));
+        let body = request(dialect, is_stream, &prompt(case, run));
         match case.before {
             Before::Nothing => {}
             Before::Call => self.passes(case, path(dialect, is_stream), &body, run).await,
             Before::AgentCall => {
                 if self.begun.insert(agent.clone()) {
                     let first = format!("{agent}-first-of-the-agent");
-                    let body = request(Dialect::OpenaiChat, false, &prompt(&first));
+                    let body = request(Dialect::OpenaiChat, false, &prompt(case, &first));
                     self.passes(case, path(Dialect::OpenaiChat, false), &body, &first).await;
                 }
             }
@@ -109,6 +109,6 @@ impl Place {
 }
 
 /// Much the same length for all: by it is estimated what a call will use.
-fn prompt(run: &str) -> String {
-    format!("please tell me about {run}")
+fn prompt(case: &Case, run: &str) -> String {
+    format!("please tell me about {run} {}", case.says).trim_end().to_owned()
 }
