@@ -29,6 +29,9 @@ pub enum BadName {
     /// The run of a virtual key, named by somebody else.
     #[error("`{0}` ends like the run of a virtual key, and only a caller with that key names such a run")]
     ForeignRun(String),
+    /// A key, which would stand wherever the name does.
+    #[error("the name of a run or an agent goes on record, and this one looks like a secret; use another")]
+    Secret,
     /// Empty, too long, or with characters that do not belong into a path or a header.
     #[error("an agent name has 1 to {AGENT_NAME_BYTES} letters, digits, '.', '_', '-', ':' or '@'; this one {0}")]
     Agent(&'static str),

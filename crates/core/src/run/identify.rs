@@ -55,7 +55,8 @@ impl<'a> Signs<'a> {
     }
 }
 
-/// The run that a request names, if it names one. Of a caller with a virtual key it is that key's run.
+/// The run that a request names, if it names one. Of a caller with a virtual key it is that key's run. `is_secret` tells
+/// what cannot be a name, because it must not go on record.
 ///
 /// # Errors
 /// When a *declared* id is not usable. A client's own session id that is not usable is passed over: the caller did not
@@ -65,8 +66,12 @@ pub fn name_run(
     call: Option<&Call<'_>>,
     wanted: &[RunOrigin],
     key: Option<&str>,
+    is_secret: impl Fn(&str) -> bool,
 ) -> Result<Option<Named>, BadName> {
-    let parse = |text: &str| RunId::parse_declared(text, key);
+    let parse = |text: &str| match is_secret(text) {
+        true => Err(BadName::Secret),
+        false => RunId::parse_declared(text, key),
+    };
     if wanted.contains(&RunOrigin::Declared)
         && let Some(declared) = signs.declared.or_else(|| call?.own.run_id.as_deref())
     {
@@ -129,7 +134,7 @@ mod tests {
     fn named(headers: &[(&str, &str)], body: &str) -> Result<Option<(String, Option<String>, RunOrigin)>, BadName> {
         let signs = Signs::read(|name| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value));
         let call = Call::parse(Dialect::Anthropic, "/", body.as_bytes()).unwrap();
-        let named = name_run(&signs, Some(&call), &ALL, None)?;
+        let named = name_run(&signs, Some(&call), &ALL, None, |name| name.contains("secret"))?;
         Ok(named.map(|n| (n.id.to_string(), n.parent.map(|p| p.to_string()), n.origin)))
     }
 
@@ -152,6 +157,14 @@ mod tests {
         assert!(named(&[("x-sprag-run-id", &long)], "{}").is_err());
         assert!(named(&[], &format!(r#"{{"sprag_run_id":"{long}"}}"#)).is_err());
         assert_eq!(named(&[("x-session-id", &long)], "{}"), Ok(None));
+        let secret = [("x-sprag-run-id", "a secret")];
+        assert_eq!(named(&secret, "{}"), Err(BadName::Secret));
+        assert_eq!(
+            named(&[("x-sprag-run-id", "mine"), ("x-sprag-parent-run-id", "a secret")], "{}"),
+            Err(BadName::Secret)
+        );
+        assert_eq!(named(&[], r#"{"sprag_run_id":"a secret"}"#), Err(BadName::Secret));
+        assert_eq!(named(&[("x-session-id", "a secret")], "{}"), Ok(None));
     }
 
     #[test]
@@ -192,7 +205,7 @@ mod tests {
         let own = "key-4k2m9x0a";
         let named = |headers: &[(&str, &str)], key| {
             let signs = Signs::read(|name| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value));
-            let named = name_run(&signs, None, &ALL, key)?;
+            let named = name_run(&signs, None, &ALL, key, |_| false)?;
             Ok(named.map(|n| (n.id.to_string(), n.parent.map(|p| p.to_string()))))
         };
         let expected = |id: &str, parent: &str| Ok(Some((format!("{id}#{own}"), Some(format!("{parent}#{own}")))));

@@ -17,6 +17,7 @@ use sprag_core::wire::{Call, History, Reply};
 use sprag_store::RunKey;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::plain;
 use super::route::Route;
 use crate::app::App;
 
@@ -128,6 +129,7 @@ fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, w
     if findings.is_empty() {
         return Decision::default();
     }
+    plain::proofs(&app.settings.load().dlp.scanner, &mut findings);
     match run {
         Some((run, _)) => {
             let decided = app.state.watch(run.key, |watch| decide(findings, rules, watch.strikes(), run.step));

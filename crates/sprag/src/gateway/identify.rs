@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::HeaderMap;
 use http::request::Parts;
 use sha2::{Digest, Sha256};
+use sprag_core::dlp::{Scanner, holds_secret};
 use sprag_core::event::{Ending, RunOrigin, RunRecord};
 use sprag_core::id::{AgentName, BadName, RunId};
 use sprag_core::policy::VirtualKey;
@@ -48,6 +49,8 @@ pub(crate) struct CallerRun {
 pub(crate) struct Known<'a> {
     pub(crate) state: &'a State,
     pub(crate) ids: &'a Ids,
+    /// Tells what cannot be a name.
+    pub(crate) scanner: &'a Scanner,
     /// Runs that a request no longer joins by being one that failed there.
     pub(crate) is_over: &'a dyn Fn(&RunKey) -> bool,
 }
@@ -65,14 +68,15 @@ pub(crate) fn identify(
     call: Option<(&Call<'_>, Option<&History>)>,
     now: Timestamp,
 ) -> Result<Caller, BadName> {
-    let Known { state, ids, .. } = known;
+    let Known { state, ids, scanner, .. } = known;
     let headers = &head.headers;
     let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     refuse_unreadable(headers)?;
     let (agent, scope) = match key {
         Some(key) => (key.agent.clone(), Scope::of_key(&key.agent, &key.id)),
         None => {
-            let agent = agent(agent_in_path, headers, call.and_then(|(call, _)| call.own.agent.as_deref()))?;
+            let in_body = call.and_then(|(call, _)| call.own.agent.as_deref());
+            let agent = agent(scanner, agent_in_path, headers, in_body)?;
             let scope = Scope::new(&agent, credential(head).as_deref());
             (agent, scope)
         }
@@ -80,7 +84,7 @@ pub(crate) fn identify(
     let key_id = key.map(|key| key.id.as_str());
     let own = |id: RunId| key_id.map_or_else(|| id.clone(), |key| id.of_key(key));
     let signs = Signs::read(header);
-    let run = match name_run(&signs, call.map(|(call, _)| call), wanted, key_id)? {
+    let run = match name_run(&signs, call.map(|(call, _)| call), wanted, key_id, |name| holds_secret(scanner, name))? {
         Some(Named { id, parent, origin }) => {
             Some(CallerRun { key: RunKey { agent: agent.clone(), id }, parent, origin, is_fresh: false })
         }
@@ -114,10 +118,18 @@ pub(crate) fn identify(
 ///
 /// # Errors
 /// When the name cannot be one.
-pub(crate) fn agent(in_path: Option<&str>, headers: &HeaderMap, in_body: Option<&str>) -> Result<AgentName, BadName> {
+pub(crate) fn agent(
+    scanner: &Scanner,
+    in_path: Option<&str>,
+    headers: &HeaderMap,
+    in_body: Option<&str>,
+) -> Result<AgentName, BadName> {
     let in_path = in_path.map(percent_decoded);
     let header = |name: &&str| headers.get(*name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     let named = in_path.as_deref().or_else(|| AGENT_HEADERS.iter().find_map(header)).or(in_body);
+    if named.is_some_and(|name| holds_secret(scanner, name)) {
+        return Err(BadName::Secret);
+    }
     Ok(named.map(AgentName::parse).transpose()?.unwrap_or_default())
 }
 

@@ -1,12 +1,11 @@
 //! Looks for secrets and personal data in a request, and prepares the look at its answer.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use sprag_core::dlp::{Direction, Inspected, Inspector, Scanner, Sightings, dlp_refusal, inspect_json, ranges_of};
+use sprag_core::dlp::{Direction, Inspected, Inspector, Sightings, dlp_refusal, inspect_json, ranges_of};
 use sprag_core::wire::{Call, Refusal};
 
 use super::route::Route;
@@ -75,34 +74,10 @@ impl Look {
     }
 }
 
-/// A path without the secrets in it: some APIs have their key there, and it goes on record.
-pub(crate) fn plain_path<'p>(scanner: &Scanner, path: &'p str) -> Cow<'p, str> {
-    let mut plain = Cow::Borrowed(path);
-    for found in scanner.scan(path.as_bytes(), 0, true).findings.iter().rev() {
-        if path.is_char_boundary(found.start) && path.is_char_boundary(found.end) {
-            plain.to_mut().replace_range(found.start..found.end, &format!("[REDACTED:{}]", scanner.id(found.entity)));
-        }
-    }
-    plain
-}
-
 /// Whether the body says that it is JSON.
 pub(crate) fn is_json(head: &Parts) -> bool {
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     let essence = essence.to_ascii_lowercase();
     essence == "application/json" || essence.ends_with("+json")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_in_a_path_do_not_go_on_record() {
-        let scanner = Scanner::default();
-        let told = plain_path(&scanner, "/v1/keys/sk-7Qm2Xv9Lr4Tn8Wb1Kd6Hs3/usage");
-        assert_eq!(told, "/v1/keys/[REDACTED:OPENAI_KEY]/usage");
-        assert!(matches!(plain_path(&scanner, "/v1/chat/completions"), Cow::Borrowed(_)));
-    }
 }

@@ -15,6 +15,7 @@ use sprag_store::state::RatesTaken;
 use super::detect::{self, Way};
 use super::inspect::{self, Look};
 use super::open::{Opening, progress};
+use super::plain;
 use super::rates::{self, Limited};
 use super::route::Route;
 use super::spending::{Plan, Spending, unread};
@@ -125,7 +126,7 @@ pub(crate) async fn judge(
     };
     let decision: Decision = looked.unwrap_or_default();
     ticket.set_verdict(rules.clone(), decision);
-    ticket.set_would_block(would_stop.into_iter().map(would_block).collect());
+    ticket.set_would_block(would_stop.into_iter().map(|stop| would_block(settings, stop)).collect());
     ticket.set_limits(taken, spending);
     let Look { edits, sightings, .. } = inspected.unwrap_or_default();
     ticket.add_sightings(sightings);
@@ -150,11 +151,13 @@ fn dearest_price(app: &App, provider: &Provider, call: &Call<'_>) -> Option<Pric
         .try_fold(asked, |dearest, price| Some(dearest.or_dearer(&price?)))
 }
 
-fn would_block(refusal: Refusal) -> WouldBlock {
+fn would_block(settings: &Settings, refusal: Refusal) -> WouldBlock {
+    let model = refusal.fields.get("model").and_then(|model| model.as_str());
+    let message = plain::message(&settings.dlp.scanner, &refusal.message, model);
     WouldBlock {
         reason: refusal.reason.as_str().to_owned(),
         exceeded_limit: refusal.fields.get("exceeded_limit").and_then(|limit| limit.as_str()).map(str::to_owned),
-        message: refusal.message,
+        message,
     }
 }
 

@@ -27,6 +27,7 @@ pub mod limit_keys;
 mod observe;
 mod open;
 pub(crate) mod pilot;
+mod plain;
 mod rates;
 mod read;
 mod reader;
@@ -111,7 +112,7 @@ async fn send(
     audience.know(ticket.key());
     // Whatever is wrong with the body, it is this agent's. A name that cannot be one is refused below.
     if ticket.key().is_none()
-        && let Ok(agent) = identify::agent(route.agent, &head.headers, None)
+        && let Ok(agent) = identify::agent(&settings.dlp.scanner, route.agent, &head.headers, None)
     {
         ticket.set_caller(agent, None);
     }

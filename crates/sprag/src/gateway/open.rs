@@ -56,7 +56,8 @@ pub(crate) async fn open(
         let snapshot = app.catalog.snapshot();
         snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| now.since_ms(kill.at) > KILLED_RETRY_MS)
     };
-    let known = Known { state: &app.state, ids: &app.ids, is_over: &is_over };
+    let scanner = &settings.dlp.scanner;
+    let known = Known { state: &app.state, ids: &app.ids, scanner, is_over: &is_over };
     let key = ticket.key().map(|entry| &entry.key);
     if let Some(key) = key {
         speaks_for(key, call.and_then(|call| call.own.agent.as_deref()).map(str::as_bytes))?;

@@ -10,7 +10,6 @@ use http::request::Parts;
 use sprag_core::dlp::Sightings;
 use sprag_core::event::{Ending, Event, EventKind, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
-use sprag_core::limits::{EVENT_PATH_BYTES, MODEL_NAME_BYTES};
 use sprag_core::loops::{Action, Decision, Finding, Mode, Rules, Verdict};
 use sprag_core::policy::{Advice, Delay, Kill, chanting, killed};
 use sprag_core::price::cost;
@@ -25,8 +24,8 @@ use tokio::task::JoinHandle;
 use super::chant::Listener;
 use super::detect::{self, Seen, SeenRun};
 use super::identify::leave_evidence;
-use super::inspect::plain_path;
 use super::killed::{KillWatch, Watched};
+use super::plain;
 use super::route::Route;
 use super::settled::{Settled, settle_run};
 use super::spending::Spending;
@@ -83,7 +82,7 @@ impl Ticket {
     /// A ticket for a request that has just arrived.
     pub(crate) fn new(app: Arc<App>, route: &Route<'_>, head: &Parts, arrived: Instant) -> Ticket {
         let now = app.clock.now();
-        let path = &route.path[..route.path.floor_char_boundary(EVENT_PATH_BYTES)];
+        let path = plain::path(&app.settings.load().dlp.scanner, route.path);
         let event = Event {
             id: app.ids.request(now),
             at: now,
@@ -93,7 +92,7 @@ impl Ticket {
             run: None,
             provider: route.provider.name.to_string(),
             dialect: route.dialect,
-            path: format!("{} {}", head.method, plain_path(&app.settings.load().dlp.scanner, path)),
+            path: format!("{} {path}", head.method),
             model: None,
             stream: false,
             status: 0,
@@ -146,7 +145,7 @@ impl Ticket {
     /// Who calls, and for which model.
     pub(crate) fn set_caller(&mut self, agent: AgentName, model: Option<&str>) {
         self.event.agent = agent;
-        self.event.model = model.map(|name| name[..name.floor_char_boundary(MODEL_NAME_BYTES)].to_owned());
+        self.event.model = model.map(|name| name[..name.floor_char_boundary(plain::MODEL_SEEN_BYTES)].to_owned());
     }
 
     /// The virtual key that the call came with: it says who calls.
@@ -388,9 +387,7 @@ impl Ticket {
         event.finish = reply.finish.clone();
         event.tools = reply.tool_calls.iter().map(|call| call.name.clone()).collect();
         event.usage = usage;
-        if event.model.is_none() {
-            event.model = reply.model.clone();
-        }
+        event.model = event.model.take().or_else(|| reply.model.clone());
         if let Some(usage) = &event.usage {
             let price = self.app.price(&self.provider, reply.model.as_deref(), event.model.as_deref());
             event.cost = price.map(|price| cost(&price, usage));
@@ -399,6 +396,7 @@ impl Ticket {
         if self.was_sent {
             event.cost = event.cost.max(self.spending.unread_cost(event, reply, self.answered_with));
         }
+        plain::event(&self.app.settings.load().dlp.scanner, event);
         let runs = self.watched.as_ref().map_or(&[][..], |watched| &watched.runs);
         let late = self.spending.begin_record(&self.app, event, runs);
         let lesson = event.usage.filter(|_| ending == Ending::Complete).and_then(|usage| self.spending.lesson(&usage));
@@ -455,7 +453,8 @@ impl Ticket {
     }
 
     fn record_open(&self) {
-        if let Some(open) = self.spending.open_call(&self.event) {
+        if let Some(mut open) = self.spending.open_call(&self.event) {
+            plain::model(&self.app.settings.load().dlp.scanner, &mut open.model);
             self.app.history.opened(&open);
         }
     }

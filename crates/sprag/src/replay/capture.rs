@@ -13,6 +13,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sprag_core::dlp::Scanner;
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::run::at_settling;
 use sprag_core::time::Timestamp;
@@ -119,7 +120,8 @@ impl<'a> Captures<'a> {
         let history = self.replay.history(&call);
         let head = head(request)?;
         let with_history = Some((&call, history.as_ref()));
-        let known = Known { state: &self.state, ids: &self.ids, is_over: &|_| false };
+        let scanner = Scanner::default();
+        let known = Known { state: &self.state, ids: &self.ids, scanner: &scanner, is_over: &|_| false };
         let caller =
             identify(known, &ORIGINS, None, None, &head, with_history, self.now).map_err(|error| error.to_string())?;
         let Caller { agent, scope, run: Some(run) } = caller else { return Ok(None) };

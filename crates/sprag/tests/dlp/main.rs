@@ -11,6 +11,7 @@ mod deliveries;
 mod example;
 mod odd_answers;
 mod planted;
+mod planted_names;
 mod reversible;
 mod scan;
 mod scene;

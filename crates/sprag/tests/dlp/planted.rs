@@ -5,15 +5,17 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use sprag_core::event::Event;
 use sprag_core::wire::Dialect;
 use sprag_testkit::client::{self, Whole};
 use sprag_testkit::{Provider, Reply, Script, When};
 
 use crate::binary::{Binary, events_of};
+use crate::planted_names;
 use crate::wire::{STREAMING, path, request};
 
 const TOKEN: &str = "admin-token-of-the-tests-0123456789";
-const PLANTED: [&str; 8] = [
+pub(crate) const PLANTED: [&str; 8] = [
     "sk-proj-Zq7VxKw3TnB9mLr2HdYc5PfJ8sWg",
     "AKIAZQ7VXKW3TNB9MLR2",
     "xoxb-482910573846-5738291046573-Qw8ErTy2UiOp4AsDfGh6JkLz",
@@ -35,7 +37,9 @@ fn script() -> Script {
     let answer = Reply::text(all()).and_tool("look_up", arguments.clone()).reasoning(all()).delta_chars(7);
     let stuck = Reply::tool("look_up", arguments);
     let quoting = format!("Incorrect API key provided: {}", all());
-    Script::new()
+    let named = planted_names::replies().into_iter();
+    named
+        .fold(Script::new(), |script, (when, reply)| script.when(when, [reply]))
         .when(When::Header("x-want".into(), "error".into()), [Reply::status(401).message(quoting.clone())])
         .when(When::Header("x-want".into(), "page".into()), [Reply::raw(502, "text/html", quoting.clone())])
         .when(When::Header("x-want".into(), "garbage".into()), [Reply::raw(200, "application/json", quoting)])
@@ -134,11 +138,21 @@ fn admin_of(binary: &Binary) -> String {
 async fn shown(binary: &Binary) -> Vec<(String, String)> {
     let admin = admin_of(binary);
     let mut shown = Vec::new();
-    let pages = ["/", "/runs", "/run?agent=plain&id=circle", "/agents", "/budgets", "/calls", "/calls?agent=strict"];
+    let pages = [
+        "/",
+        "/runs",
+        "/run?agent=plain&id=circle",
+        "/run?agent=circling&id=named",
+        "/agents",
+        "/budgets",
+        "/calls",
+        "/calls?agent=strict",
+    ];
     let api = [
         "status",
         "runs?limit=500",
         "runs/plain/circle",
+        "runs/circling/named",
         "kills",
         "keys",
         "budgets",
@@ -217,11 +231,13 @@ fn the_search_finds_what_is_there() {
 async fn nothing_planted_is_found_anywhere() {
     let provider = Provider::start(script()).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let mut binary = Binary::start(home.path(), &provider, CONFIG);
+    let config = format!("{CONFIG}{}", planted_names::CONFIG);
+    let mut binary = Binary::start(home.path(), &provider, &config);
     let limits = fs::read_to_string(format!("/proc/{}/limits", binary.child.id())).unwrap();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
     assert_eq!(core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "no core file is left");
-    let answers = traffic(&binary).await;
+    let mut answers = traffic(&binary).await;
+    answers.extend(planted_names::traffic(&binary).await);
     let count = |wanted: &str| answers.iter().filter(|answer| answer.header("x-sprag-blocked") == wanted).count();
     for reason in ["", "dlp_blocked", "loop_detected", "budget_exceeded"] {
         assert!(
@@ -242,7 +258,7 @@ async fn nothing_planted_is_found_anywhere() {
     assert_eq!(binary.exit_code().await, None);
     fs::copy(home.path().join("stderr"), home.path().join("stderr-before")).unwrap();
     assert_clean_files(&home.path().join("data"));
-    let mut binary = Binary::start(home.path(), &provider, CONFIG);
+    let mut binary = Binary::start(home.path(), &provider, &config);
     for (name, text) in shown(&binary).await {
         assert_clean(&name, text.as_bytes());
     }
@@ -257,5 +273,14 @@ async fn nothing_planted_is_found_anywhere() {
         .flat_map(|seen| &seen.list)
         .map(|seen| seen.entity.clone())
         .collect();
+    let names =
+        |of: fn(&Event) -> Vec<String>| events.iter().flat_map(of).filter(|name| name.contains("[REDACTED:")).count();
+    assert!(names(|event| event.model.clone().into_iter().collect()) > 0, "models are on record");
+    assert!(names(|event| event.tools.clone()) > 0, "tools are on record");
+    assert!(names(|event| event.finish.clone().into_iter().collect()) > 0, "so are reasons to finish");
+    assert!(names(|event| vec![event.path.clone()]) > 0, "so are paths");
+    assert!(names(|event| event.would_block.iter().map(|stop| stop.message.clone()).collect()) > 0, "so are limits");
+    let proof = |event: &Event| event.verdict.iter().map(|verdict| format!("{:?}", verdict.finding.proof)).collect();
+    assert!(names(proof) > 0, "so are proofs");
     assert!(kinds.len() >= PLANTED.len(), "all kinds were seen: {kinds:?}");
 }

@@ -1,27 +1,31 @@
 //! Names of the tools that a run has called, for proofs.
 
-use crate::limits::{PROGRESS_TOOL_BYTES, PROGRESS_TOOLS, TOOL_NAME_BYTES};
+use crate::dlp::{Scanner, for_record};
+use crate::limits::{PROGRESS_TOOL_BYTES, PROGRESS_TOOLS, REPLY_WORD_BYTES, TOOL_NAME_BYTES};
 
 /// The names, one behind the other, each with its length before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolNames(Box<[u8]>);
 
 impl ToolNames {
-    /// The place of a name, which is cut where it is long; None where there are too many.
+    /// The place of a name, which is cut where it is long; None where there are too many. Proofs go on record, so
+    /// secrets are hidden first: half of one is no longer known for what it is.
     pub(super) fn place(&mut self, name: &str) -> Option<u8> {
-        let name = &name[..name.floor_char_boundary(TOOL_NAME_BYTES)];
-        let mut places = 0;
-        for known in self.each() {
-            if known == name.as_bytes() {
-                return Some(places);
-            }
-            places += 1;
+        // Most are known, and need no second look.
+        if let Some(known) = self.known(cut(name)) {
+            return Some(known);
         }
-        if usize::from(places) == PROGRESS_TOOLS || self.0.len() + 1 + name.len() > PROGRESS_TOOL_BYTES {
+        let name = for_record(&Scanner::default(), name, REPLY_WORD_BYTES / 2);
+        let name = cut(&name);
+        if let Some(known) = self.known(name) {
+            return Some(known);
+        }
+        let places = self.each().count();
+        if places == PROGRESS_TOOLS || self.0.len() + 1 + name.len() > PROGRESS_TOOL_BYTES {
             return None;
         }
         self.0 = [&self.0, &[name.len() as u8][..], name.as_bytes()].concat().into_boxed_slice();
-        Some(places)
+        u8::try_from(places).ok()
     }
 
     pub(super) fn get(&self, place: u8) -> Option<&str> {
@@ -38,6 +42,10 @@ impl ToolNames {
         self.0.len()
     }
 
+    fn known(&self, name: &str) -> Option<u8> {
+        self.each().position(|known| known == name.as_bytes()).and_then(|place| u8::try_from(place).ok())
+    }
+
     fn each(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || {
@@ -49,9 +57,22 @@ impl ToolNames {
     }
 }
 
+fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(TOOL_NAME_BYTES)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_in_names_are_hidden_before_they_are_cut() {
+        let mut names = ToolNames::default();
+        let token =
+            "look_up.eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.Zq7VxKw3TnB9mLr2HdYc5PfJ8sWgQm2Xv9Lr4Tn8Wb0";
+        assert_eq!((names.place(token), names.get(0)), (Some(0), Some("look_up.[REDACTED:JWT]")));
+        assert_eq!((names.place(token), names.place("look_up"), names.len()), (Some(0), Some(1), 2));
+    }
 
     #[test]
     fn names_are_known_again_up_to_the_bounds() {
