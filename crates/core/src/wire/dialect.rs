@@ -63,6 +63,20 @@ impl Dialect {
         known.into_iter().find(|(end, _)| has_end(path, end)).map_or(Dialect::Opaque, |(_, dialect)| dialect)
     }
 
+    /// The shape of what comes back: that of the request, or of an answer that was made before and is fetched now.
+    #[must_use]
+    pub fn of_answer(method: &str, path: &str) -> Dialect {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let fetched = match method {
+            "GET" => path.rsplit_once('/'),
+            "POST" => path.strip_suffix("/cancel").and_then(|path| path.rsplit_once('/')),
+            _ => None,
+        };
+        let known = [("/responses", Dialect::OpenaiResponses), ("/chat/completions", Dialect::OpenaiChat)];
+        let found = fetched.and_then(|(of, _)| known.into_iter().find(|(end, _)| has_end(of, end)));
+        found.map_or_else(|| Dialect::of_request(method, path), |(_, dialect)| dialect)
+    }
+
     /// Whether a request that is not understood may cost money all the same: pictures, speech, batches, whatever is
     /// posted to a provider. What only counts tokens or calls something off does not.
     #[must_use]
@@ -146,6 +160,24 @@ mod tests {
         ];
         for (method, path, expected) in cases {
             assert_eq!(Dialect::of_request(method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_fetched_has_the_shape_of_what_was_made() {
+        use Dialect::*;
+        for (method, path, expected) in [
+            ("GET", "/v1/responses/resp_1", OpenaiResponses),
+            ("GET", "/openai/v1/Responses/resp_1/", OpenaiResponses),
+            ("POST", "/v1/responses/resp_1/cancel", OpenaiResponses),
+            ("GET", "/v1/chat/completions/chatcmpl_1", OpenaiChat),
+            ("POST", "/v1/messages", Anthropic),
+            ("GET", "/v1/responses/resp_1/input_items", Opaque),
+            ("GET", "/v1/chat/completions", Opaque),
+            ("DELETE", "/v1/responses/resp_1", Opaque),
+            ("GET", "/v1/models/responses", Opaque),
+        ] {
+            assert_eq!(Dialect::of_answer(method, path), expected, "{method} {path}");
         }
     }
 

@@ -39,6 +39,8 @@ const COLLECTED_BYTES: u64 = 256 << 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) dialect: Dialect,
+    /// The shape of its answer, also where the request is no dialect.
+    pub(crate) shape: Dialect,
     /// Usage was asked for on Sprag's own account: the client shall not see it.
     pub(crate) strips_usage: bool,
     /// The answer tells the client about its run.
@@ -75,6 +77,7 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     let length = content_length(&head.headers);
     let is_llm = asked.dialect.is_llm();
     let is_read = is_llm && matches!(kind, Kind::Events | Kind::Json);
+    let is_filtered = asked.inspector.is_some() && matches!(kind, Kind::Events);
     // What is looked at must be whole before the first byte of it passes. Other APIs may send files of any length.
     let is_looked_at = asked.inspector.is_some()
         && match kind {
@@ -83,9 +86,9 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
             Kind::Events | Kind::Other => false,
         };
     let decoder = match Decoder::for_headers(&head.headers, JSON_REPLY_BYTES) {
-        Ok(decoder) => decoder.filter(|_| is_read || is_looked_at),
+        Ok(decoder) => decoder.filter(|_| is_read || is_looked_at || is_filtered),
         // It was not asked for, so nobody can say what it holds.
-        Err(unreadable) if is_read || is_looked_at => {
+        Err(unreadable) if is_read || is_looked_at || is_filtered => {
             ticket.mark_failed(Ending::UpstreamError, unreadable.to_string());
             let refusal = Refusal::new(
                 Reason::UpstreamUnreachable,
@@ -104,12 +107,12 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
             .await;
     }
     let reader = match kind {
-        _ if !is_read => Reader::opaque(length),
-        Kind::Events => {
-            let filter = asked.inspector.map(|inspector| StreamFilter::new(inspector, asked.dialect));
+        Kind::Events if is_read || is_filtered => {
+            let filter = asked.inspector.map(|inspector| StreamFilter::new(inspector, asked.shape));
             Reader::events(asked.dialect, decoder, asked.strips_usage, signature.is_some(), filter, length)
         }
-        _ => Reader::json(asked.dialect, decoder, signature.is_some(), length),
+        Kind::Json if is_read => Reader::json(asked.dialect, decoder, signature.is_some(), length),
+        _ => Reader::opaque(length),
     };
     // Nobody asks for a body that cannot come, so it is settled here.
     let is_empty = is_head || body.is_end_stream() || is_bodiless(head.status);
@@ -168,7 +171,7 @@ async fn collected(
     let mut is_changed = false;
     if let Some(inspector) = &asked.inspector {
         let mut sightings = Sightings::default();
-        let (edited, is_stopped) = looked_at(inspector, asked.dialect, &plain, &mut sightings);
+        let (edited, is_stopped) = looked_at(inspector, asked.shape, &plain, &mut sightings);
         let refusal = is_stopped.then(|| dlp_refusal(&sightings, Direction::Answer));
         ticket.add_sightings(sightings);
         if let Some(refusal) = refusal {

@@ -48,7 +48,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use sprag_core::dlp::apply_edits;
 use sprag_core::event::Ending;
-use sprag_core::wire::{Call, Reason, Refusal, outgoing};
+use sprag_core::wire::{Call, Dialect, Reason, Refusal, outgoing};
 
 use self::answer::Asked;
 use self::audience::Audience;
@@ -153,6 +153,7 @@ async fn send(
     };
     let asked = Asked {
         dialect: route.dialect,
+        shape: Dialect::of_answer(head.method.as_str(), &route.plain),
         strips_usage: wants_usage && call.as_ref().is_some_and(|call| !call.stream_options.asks_for_usage()),
         metadata: settings.responses.metadata && route.dialect.is_llm(),
         inspector,

@@ -258,13 +258,12 @@ impl Observed {
 
     /// A stream ends in its dialect's error form; anything else is cut.
     fn break_off(&mut self, refusal: &Refusal) {
-        let dialect = self.ticket.event().dialect;
         let reply = self.reader.reply();
         self.stage = if self.reader.is_closed() && (reply.complete || reply.error.is_some()) {
             Stage::Ended
         } else if self.reader.can_say_error() && !self.reader.is_closed() {
             self.reader.give_up(&mut self.out);
-            let last_words = self.audience.last_words(dialect, refusal, self.reader.sequence_number());
+            let last_words = self.audience.last_words(self.reader.speaks(), refusal, self.reader.sequence_number());
             self.out.push_back(Bytes::from(last_words));
             Stage::Ended
         } else {

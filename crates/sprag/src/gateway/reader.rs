@@ -35,6 +35,7 @@ pub(crate) struct Reader {
     edits: bool,
     /// Bytes still due from the upstream, when it said how many there are.
     remaining: Option<u64>,
+    dialect: Dialect,
     /// Original bytes that wait for the settlement.
     waiting: Option<Bytes>,
     /// Settled: what follows passes unread.
@@ -118,7 +119,7 @@ impl Reader {
 
     fn new(form: Form, dialect: Dialect, decoder: Option<Decoder>, edits: bool, remaining: Option<u64>) -> Reader {
         let tap = Tap::new(dialect);
-        Reader { form, tap, decoder, edits, remaining, waiting: None, is_closed: false, is_over: false }
+        Reader { form, tap, decoder, edits, remaining, dialect, waiting: None, is_closed: false, is_over: false }
     }
 
     /// The answer so far.
@@ -273,10 +274,18 @@ impl Reader {
         self.is_over
     }
 
+    /// The dialect that the answer has the shape of.
+    pub(crate) fn speaks(&self) -> Dialect {
+        match &self.form {
+            Form::Events(events) => events.filter.as_ref().map_or(self.dialect, StreamFilter::dialect),
+            Form::Json { .. } | Form::Opaque => self.dialect,
+        }
+    }
+
     /// Whether an error can be said inside the answer.
     pub(crate) fn can_say_error(&self) -> bool {
         let is_between_events = matches!(&self.form, Form::Events(events) if !events.splitter.is_oversized());
-        is_between_events && !self.is_aside()
+        self.speaks().is_llm() && is_between_events && !self.is_aside()
     }
 
     /// Whether a stream is over although its answer is not, and the client can still be told.
@@ -309,6 +318,8 @@ impl Reader {
             _ if reply.complete => Ending::Complete,
             // From an event on that is too long to be read, nothing is known of the rest.
             Form::Events(events) if events.splitter.is_oversized() => Ending::Complete,
+            // How such a stream ends is not known.
+            Form::Events(_) if !self.dialect.is_llm() => Ending::Complete,
             Form::Events(_) => Ending::UpstreamGone,
             Form::Json { whole, .. } if whole.is_oversized => Ending::Complete,
             Form::Json { .. } => Ending::UpstreamError,

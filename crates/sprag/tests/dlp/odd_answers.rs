@@ -1,13 +1,14 @@
 //! Answers that end where nobody expects it, or come as something else than they are.
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
+use sprag_core::event::Ending;
 use sprag_core::wire::Dialect;
 use sprag_testkit::client;
-use sprag_testkit::{Fault, Reply, Script};
+use sprag_testkit::{Encoding, Fault, Reply, Script, When};
 
 use crate::configured::Configured;
-use crate::scene::{HIDDEN, KEY, call, place_saying, text};
+use crate::scene::{HIDDEN, KEY, MAIL, call, place_saying, text};
 use crate::wire::request;
 
 const STRICT: &str = "[defaults.dlp]\nprofile = \"strict\"\n";
@@ -71,6 +72,83 @@ async fn answers_that_are_fetched_later_are_looked_at() {
     let place = Configured::start_with(Script::always(reply).lenient(), "", true).await;
     let answer = client::get(place.sprag.url("/v1/responses/resp_1")).fetch().await.unwrap();
     assert_eq!(answer.json()["output"][0]["content"][0]["text"], format!("It is {HIDDEN}"));
+}
+
+/// A stream of the Responses API that says a key in two pieces.
+fn fetched() -> String {
+    let (head, tail) = KEY.split_at(9);
+    let delta = |number: u32, text: &str| {
+        json!({"type": "response.output_text.delta", "sequence_number": number, "item_id": "i", "output_index": 0,
+            "content_index": 0, "delta": text})
+    };
+    let usage = json!({"input_tokens": 10, "output_tokens": 10, "total_tokens": 20});
+    let content = json!([{"type": "output_text", "text": format!("It is {KEY} .")}]);
+    let whole = json!({"id": "resp_1", "model": "gpt-4o", "status": "completed", "usage": usage,
+        "output": [{"type": "message", "content": content}]});
+    let done = json!({"type": "response.completed", "sequence_number": 3, "response": whole});
+    let events = [delta(0, &format!("It is {head}")), delta(1, tail), delta(2, " ."), done];
+    events.map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).concat()
+}
+
+#[tokio::test]
+async fn streams_that_are_fetched_later_are_looked_at() {
+    for fault in [Fault::Chunked, Fault::ContentLength, Fault::Encode(Encoding::Gzip)] {
+        let reply = Reply::raw(200, "text/event-stream", fetched()).fault(fault.clone());
+        let place = Configured::start_with(Script::always(reply).lenient(), "", true).await;
+        for path in ["/v1/responses/resp_1?stream=true", "/v1/something/else"] {
+            let answer = client::get(place.sprag.url(path)).fetch().await.unwrap();
+            let told = text(&answer);
+            assert!(!told.contains("1234567890"), "{fault:?} {path}: {told}");
+            let said: Vec<Value> =
+                answer.events().iter().map(|event| serde_json::from_str(&event.data).unwrap()).collect();
+            let pieces: String = said.iter().filter_map(|event| event["delta"].as_str()).collect();
+            assert_eq!(pieces, format!("It is {HIDDEN} ."), "{fault:?} {path}");
+            let whole = &said.last().unwrap()["response"]["output"][0]["content"][0]["text"];
+            assert_eq!(whole, &format!("It is {HIDDEN} ."));
+        }
+        for event in place.sprag.settled(2).await {
+            assert_eq!((event.ending, event.status, event.stream), (Ending::Complete, 200, true));
+            assert_eq!((event.usage, event.cost), (None, None), "it was paid for when it was made");
+            assert!(event.dlp.unwrap().total > 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn own_values_come_back_in_what_is_fetched_for_their_run() {
+    let delta = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Ask [EMAIL_1] now."});
+    let fetched = Reply::raw(200, "text/event-stream", format!("data: {delta}\n\n"));
+    let script = Script::new().when(When::Path("/v1/responses/resp_1".into()), [fetched]).lenient();
+    let place = Configured::start_with(script, "", true).await;
+    let body = request(Dialect::OpenaiResponses, false, &format!("Ask {MAIL}")).to_string();
+    call(&place, Dialect::OpenaiResponses, false, body).header("x-sprag-run-id", "task").fetch().await.unwrap();
+    for (run, told) in [("task", MAIL), ("another", "[EMAIL_1]")] {
+        let fetch = client::get(place.sprag.url("/v1/responses/resp_1?stream=true")).header("x-sprag-run-id", run);
+        let answer = text(&fetch.fetch().await.unwrap());
+        assert!(answer.contains(&format!("Ask {told} ")), "{run}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_fetched_stream_is_broken_off_where_it_may_not_pass() {
+    let reply = Reply::raw(200, "text/event-stream", fetched());
+    let place = Configured::start_with(Script::always(reply).lenient(), STRICT, true).await;
+    let answer = client::get(place.sprag.url("/v1/responses/resp_1?stream=true")).fetch().await.unwrap();
+    let last: Value = serde_json::from_str(&answer.events().last().unwrap().data).unwrap();
+    assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!("sprag_dlp")), "{last}");
+    assert!(!text(&answer).contains("1234567890"));
+    let event = &place.sprag.settled(1).await[0];
+    assert_eq!((event.blocked, event.block_reason.as_deref()), (true, Some("dlp_blocked")));
+
+    // Nobody knows how an error is said there.
+    let unknown = json!({"words": format!("It is {KEY} .")});
+    let reply = Reply::raw(200, "text/event-stream", format!("data: {unknown}\n\n"));
+    let place = Configured::start_with(Script::always(reply).lenient(), STRICT, true).await;
+    // The connection may be cut before the head is out, or behind it.
+    if let Ok(mut answer) = client::get(place.sprag.url("/v1/something/else")).send().await {
+        assert!(answer.read_at_least(usize::MAX).await.is_err(), "nobody takes it for whole");
+    }
+    assert!(place.sprag.settled(1).await[0].blocked);
 }
 
 #[tokio::test]

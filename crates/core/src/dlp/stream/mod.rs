@@ -24,6 +24,7 @@ mod escape;
 mod field;
 mod frame;
 mod gemini;
+mod other;
 mod placeholder;
 mod plan;
 mod responses;
@@ -128,6 +129,12 @@ impl StreamFilter {
         &self.watch.sightings
     }
 
+    /// The dialect of the stream; one that was none may have turned out to have the shape of another.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// How many events of our own came in between: later sequence numbers are higher by so many than the provider's.
     #[must_use]
     pub fn added(&self) -> u64 {
@@ -197,6 +204,12 @@ impl StreamFilter {
         is_ended: bool,
         out: &mut Vec<Bytes>,
     ) -> Result<Vec<Edit>, Stopped> {
+        if self.dialect == Dialect::Opaque
+            && let Some(spoken) = other::spoken(document, name)
+        {
+            self.dialect = spoken;
+            self.end_all(out)?;
+        }
         self.last_number = document.number_of(0, "sequence_number").or(self.last_number);
         let mut plan = Plan::of(self.dialect, document, name, &mut self.calls);
         if !is_ended {

@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::document::Document;
 use super::field::{Form, Key};
-use super::{anthropic, chat, gemini, responses};
+use super::{anthropic, chat, gemini, other, responses};
 use crate::limits::{EVENT_PARTS, STREAM_FIELDS};
 use crate::wire::Dialect;
 
@@ -56,7 +56,7 @@ impl Plan {
             Dialect::OpenaiResponses => responses::read(document, name, &mut plan),
             Dialect::Anthropic => anthropic::read(document, name, &mut plan),
             Dialect::Gemini => gemini::read(document, &mut plan),
-            Dialect::Opaque => {}
+            Dialect::Opaque => other::read(document, &mut plan),
         }
         if name == Some(b"error") || document.has(0, "error") {
             plan.ends.push(End::All);

@@ -6,6 +6,7 @@ mod chat;
 mod cuts;
 mod fixtures;
 mod gemini;
+mod other;
 mod protocol;
 mod responses;
 mod watching;
