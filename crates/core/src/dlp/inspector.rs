@@ -41,16 +41,44 @@ impl Inspector {
         place: Place<'_>,
         sightings: &mut Sightings,
     ) -> Treatment {
-        let id = self.scanner.id(entity);
-        // What the client itself has sent goes back to it.
-        if direction == Direction::Answer && self.holds(entity, value) {
-            return Treatment::Keep;
-        }
         let action = match self.policy.action(entity, direction) {
             Action::StopIfSure if tier == Tier::Context => Action::Hide(Hiding::ForGood),
             Action::StopIfSure => Action::Stop,
             action => action,
         };
+        self.act(action, direction, entity, value, place, sightings)
+    }
+
+    /// The same in a text that cannot be stopped: what would stop it is hidden for good.
+    pub(super) fn treat_in_text(
+        &self,
+        direction: Direction,
+        entity: Entity,
+        value: &str,
+        place: Place<'_>,
+        sightings: &mut Sightings,
+    ) -> Treatment {
+        let action = match self.policy.action(entity, direction) {
+            Action::Stop | Action::StopIfSure => Action::Hide(Hiding::ForGood),
+            action => action,
+        };
+        self.act(action, direction, entity, value, place, sightings)
+    }
+
+    fn act(
+        &self,
+        action: Action,
+        direction: Direction,
+        entity: Entity,
+        value: &str,
+        place: Place<'_>,
+        sightings: &mut Sightings,
+    ) -> Treatment {
+        let id = self.scanner.id(entity);
+        // What the client itself has sent goes back to it.
+        if direction == Direction::Answer && self.holds(entity, value) {
+            return Treatment::Keep;
+        }
         let (treatment, outcome) = match action {
             Action::Pass => return Treatment::Keep,
             Action::Note => (Treatment::Keep, Outcome::Logged),

@@ -25,10 +25,9 @@ pub fn redact_text(inspector: &Inspector, direction: Direction, text: &str, sigh
     for finding in findings {
         let (start, end) = (text.floor_char_boundary(finding.start), text.ceil_char_boundary(finding.end));
         let place = Place { path: "", start };
-        match inspector.treat(direction, finding.entity, finding.tier, &text[start..end], place, sightings) {
-            Treatment::Keep => {}
-            Treatment::Replace(with) => edits.push((start..end, with)),
-            Treatment::Stop => edits.push((start..end, format!("[REDACTED:{}]", inspector.scanner.id(finding.entity)))),
+        let treatment = inspector.treat_in_text(direction, finding.entity, &text[start..end], place, sightings);
+        if let Treatment::Replace(with) = treatment {
+            edits.push((start..end, with));
         }
     }
     for own in known {

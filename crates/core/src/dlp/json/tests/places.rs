@@ -132,8 +132,10 @@ fn a_strict_policy_stops_and_says_where() {
     let inspected = inspect_json(&strict, Direction::Request, Dialect::OpenaiChat, body, &[], None, &mut sightings);
     assert!(inspected.is_stopped && inspected.edits.is_empty());
     assert_eq!((sightings.list[0].outcome, sightings.list[0].path.as_str()), (Outcome::Blocked, "messages[0].content"));
+    let mut sightings = Sightings::default();
     let text = redact_text(&strict, Direction::Request, "at sk-1234567890abcdef", &mut sightings);
     assert_eq!(text, "at [REDACTED:OPENAI_KEY]");
+    assert_eq!(sightings.list[0].outcome, Outcome::Redacted, "it was hidden and not stopped");
 }
 
 #[test]
