@@ -18,6 +18,8 @@ const MOST_DOMAIN: usize = 253;
 const MOST_PATH: usize = 64;
 /// How far before the address a `://` makes it a part of a URL.
 const URL_WITHIN: usize = 64;
+/// How far before the `@` the URL of a message may begin.
+const MESSAGE_WITHIN: usize = 256;
 const MAILTO: &[u8] = b"mailto:";
 
 /// What stands before the `@`, and before that.
@@ -46,7 +48,7 @@ pub(in crate::dlp) fn at_sign(view: &View<'_>, at: usize, hits: &mut Hits) {
     let end = at + 1 + domain.len();
     let is_address =
         run <= MOST_DOMAIN && is_local(&view.text[start..at]) && is_domain_name(domain) && is_over(view, end);
-    if !is_address || is_in_url(view, start) || is_published(view, start) {
+    if !is_address || is_in_url(view, start) || is_published(view, start) || is_message(view, at) {
         return;
     }
     match is_remote(view, start, at, end) {
@@ -87,6 +89,19 @@ fn is_in_url(view: &View<'_>, start: usize) -> bool {
 fn is_published(view: &View<'_>, start: usize) -> bool {
     let before = &view.text[start.saturating_sub(MAILTO.len())..start];
     before.eq_ignore_ascii_case(MAILTO)
+}
+
+/// Whether this is the id of a message in the URL of an archive, `https://lists.org/msg/20240131120000.GA1234@host.org`:
+/// long or full of digits, as nobody's name is.
+fn is_message(view: &View<'_>, at: usize) -> bool {
+    let before = &view.text[at.saturating_sub(MESSAGE_WITHIN)..at];
+    let is_other = |byte: &u8| !byte.is_ascii_graphic() || b"?#\"'<>()[]{}|`\\".contains(byte);
+    let url = &before[before.iter().rposition(is_other).map_or(0, |last| last + 1)..];
+    let Some(slash) = memchr::memrchr(b'/', url) else { return false };
+    let (path, id) = (&url[..slash], &url[slash + 1..]);
+    let digits = id.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let is_id = id.len() >= 32 || (id.len() >= 16 && digits >= 8);
+    is_id && memchr::memmem::find(path, b"://").is_some()
 }
 
 /// Without the full stop that ends a sentence.
