@@ -143,8 +143,20 @@ impl Inspector {
         };
         let vault = self.vault.as_ref().filter(|_| direction == Direction::Answer);
         let puts_back = |vault: &Mutex<Vault>| !vault.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        let kinds = (0..=u16::MAX).map(Entity).take_while(|entity| self.scanner.kind(*entity).is_some());
-        vault.is_some_and(|vault| puts_back(vault)) || kinds.into_iter().any(is_acted_on)
+        vault.is_some_and(|vault| puts_back(vault)) || self.kinds().any(is_acted_on)
+    }
+
+    /// Whether something that goes this way can be stopped.
+    #[must_use]
+    pub fn may_stop(&self, direction: Direction) -> bool {
+        self.kinds().any(|entity| {
+            let action = self.policy.action(entity, direction);
+            self.scanner.looks_for(entity) && matches!(action, Action::Stop | Action::StopIfSure)
+        })
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = Entity> {
+        (0..=u16::MAX).map(Entity).take_while(|entity| self.scanner.kind(*entity).is_some())
     }
 
     fn number(&self, direction: Direction, hiding: Hiding, entity: Entity, value: &str) -> Option<u32> {

@@ -78,10 +78,12 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     let is_llm = asked.dialect.is_llm();
     let is_read = is_llm && matches!(kind, Kind::Events | Kind::Json);
     let is_filtered = asked.inspector.is_some() && matches!(kind, Kind::Events);
-    // What is looked at must be whole before the first byte of it passes. Other APIs may send files of any length.
+    // What is looked at must be whole before the first byte of it passes. Other APIs may send files of any length: those
+    // pass, unless something in them might have to be stopped.
+    let may_stop = asked.inspector.as_ref().is_some_and(|inspector| inspector.may_stop(Direction::Answer));
     let is_looked_at = asked.inspector.is_some()
         && match kind {
-            Kind::Json => is_llm || length.is_none_or(|length| length <= JSON_REPLY_BYTES as u64),
+            Kind::Json => is_llm || may_stop || length.is_none_or(|length| length <= JSON_REPLY_BYTES as u64),
             Kind::Text => is_llm,
             Kind::Events | Kind::Other => false,
         };

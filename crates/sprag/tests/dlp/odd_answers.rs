@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sprag_core::event::Ending;
+use sprag_core::limits::JSON_REPLY_BYTES;
 use sprag_core::wire::Dialect;
 use sprag_testkit::client;
 use sprag_testkit::{Encoding, Fault, Reply, Script, When};
@@ -149,6 +150,21 @@ async fn a_fetched_stream_is_broken_off_where_it_may_not_pass() {
         assert!(answer.read_at_least(usize::MAX).await.is_err(), "nobody takes it for whole");
     }
     assert!(place.sprag.settled(1).await[0].blocked);
+}
+
+#[tokio::test]
+async fn what_is_too_long_to_be_looked_at_passes_only_where_nothing_is_stopped() {
+    let long = format!("\"{}\"", "a".repeat(JSON_REPLY_BYTES - 1));
+    for (body, config, status) in [
+        (&long[..], "", 200),
+        (&long[..], STRICT, 502),
+        (&format!("\"{}\"", "a".repeat(JSON_REPLY_BYTES - 2))[..], STRICT, 200),
+    ] {
+        let reply = Reply::raw(200, "application/json", body.to_owned()).fault(Fault::ContentLength);
+        let place = Configured::start_with(Script::always(reply).lenient(), config, true).await;
+        let answer = client::get(place.sprag.url("/v1/batches/b_1")).fetch().await.unwrap();
+        assert_eq!(answer.status, status, "{config} {}", body.len());
+    }
 }
 
 #[tokio::test]
