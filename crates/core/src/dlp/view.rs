@@ -22,6 +22,7 @@ pub(super) struct View<'t> {
 impl View<'_> {
     /// The byte before `at`, unless it is the end of an escape such as the `n` of a `\n` in JSON, or of a `\\n` in JSON
     /// inside JSON: that is a boundary. So is the end of a terminal's colour, the `m` of `ESC[94m`.
+    #[inline]
     pub(super) fn before(&self, at: usize) -> Option<u8> {
         let byte = *self.text.get(at.checked_sub(1)?)?;
         let is_escape = byte.is_ascii_alphabetic() && at >= 2 && self.text[at - 2] == b'\\';
@@ -37,6 +38,7 @@ impl View<'_> {
     }
 
     /// Whether a word can begin at `at`.
+    #[inline]
     pub(super) fn is_word_start(&self, at: usize) -> bool {
         self.before(at).is_none_or(|byte| !byte.is_ascii_alphanumeric())
     }

@@ -31,23 +31,23 @@ use judge::Claim;
 use name::Name;
 use value::Value;
 
-/// Words at which [`at_word`] looks, in lower case, the frequent ones first; they are met in any case, and inside longer
+/// Words at which [`at_word`] looks, in lower case, the short ones first; they are met in any case, and inside longer
 /// names.
 pub(super) static WORDS: &[&str] = &[
-    "pass",
     "pwd",
-    "secret",
-    "token",
     "key",
+    "jwt",
+    "api",
+    "pass",
     "auth",
     "cred",
+    "secret",
+    "token",
     "private",
     "access",
-    "jwt",
     "bearer",
     "basic",
     "curl",
-    "api",
     "akia",
     "identified",
 ];

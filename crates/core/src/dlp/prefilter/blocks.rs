@@ -1,8 +1,11 @@
 //! Triggers that single bytes and their neighbours tell, as bit operations on masks.
 
 use super::masks::{BLOCK, Masks};
-use super::{ADDRESS_DIGITS, MayBe, NUMBER_DIGITS, NUMBER_WITHIN, Trigger};
+use super::{ADDRESS_DIGITS, MayBe, NUMBER_DIGITS, NUMBER_WITHIN, TokenStart, Trigger};
 use crate::dlp::view::View;
+
+/// So many places are asked about at once.
+const FEW: usize = 2;
 
 /// Calls `look` for each trigger in `start..end`, in their order. Whether a word really begins at one of them remains to be asked: only
 /// the bytes next to it were looked at.
@@ -11,7 +14,7 @@ pub(super) fn each(
     view: &View<'_>,
     start: usize,
     end: usize,
-    may_be: &MayBe<impl Fn([u8; 4]) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
+    may_be: &MayBe<impl Fn(TokenStart) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
     mut look: impl FnMut(Trigger, usize),
 ) {
     let mut before = Before::of(view.text, start);
@@ -25,14 +28,14 @@ pub(super) fn each(
         // Behind an escape such as `\n` a word may begin as well.
         let begins = word & inside & (!(word << 1 | before.word) | here.backslash << 2 | before.backslash);
         let signs = here.sign & inside;
-        let tokens = kept(
-            begins & long_runs(here.run, next.run),
-            |bit| matches!(view.text.get(at + bit..at + bit + 4), Some(&[a, b, c, d]) if (may_be.token)([a, b, c, d])),
-        );
+        let tokens = kept_of_few(begins & long_runs(here.run, next.run), |bit| {
+            view.text.get(at + bit..).and_then(|rest| rest.first_chunk()).is_some_and(|first| (may_be.token)(*first))
+        });
         let digits = kept(begins & here.digit, |bit| {
             let bits = digits_from(here.digit, next.digit, bit);
-            view.may_go_on(at + bit + NUMBER_WITHIN)
-                || ((may_be.number)(view, at + bit, bits) && is_number(view, at + bit, bits))
+            // Most have too few digits for anything.
+            (has_four(bits) && (may_be.number)(view, at + bit, bits) && is_number(view, at + bit, bits))
+                || view.may_go_on(at + bit + NUMBER_WITHIN)
         });
         let letters = here.letter & ahead(here.letter, next.letter, 1);
         let countries = begins & letters & ahead(here.digit, next.digit, 2) & ahead(here.digit, next.digit, 3);
@@ -93,6 +96,19 @@ fn long_runs(here: u64, next: u64) -> u64 {
     (four & four >> 4 & four >> 8) as u64
 }
 
+/// As [`kept`], for what most blocks have one or two of: those are asked about without a branch that guesses how many.
+#[inline]
+fn kept_of_few(mut places: u64, is_worth_it: impl Fn(usize) -> bool) -> u64 {
+    let mut few = 0;
+    for _ in 0..FEW {
+        // The last place stands for none.
+        let bit = (places | 1 << 63).trailing_zeros();
+        few |= (places >> bit & u64::from(is_worth_it(bit as usize))) << bit;
+        places &= places.wrapping_sub(1);
+    }
+    few | kept(places, is_worth_it)
+}
+
 /// Those of the places that are worth it: a loop of its own, for nearly none are.
 #[inline]
 fn kept(mut places: u64, is_worth_it: impl Fn(usize) -> bool) -> u64 {
@@ -110,6 +126,14 @@ fn kept(mut places: u64, is_worth_it: impl Fn(usize) -> bool) -> u64 {
 fn digits_from(here: u64, next: u64, bit: usize) -> u64 {
     let both = u128::from(here) | u128::from(next) << 64;
     (both >> bit) as u64 & ((1 << NUMBER_WITHIN) - 1)
+}
+
+/// Whether at least four bits are set.
+#[inline]
+fn has_four(bits: u64) -> bool {
+    const { assert!(ADDRESS_DIGITS == 4 && NUMBER_DIGITS > 4, "less is nothing") };
+    let without_first = |bits: u64| bits & bits.wrapping_sub(1);
+    without_first(without_first(without_first(bits))) != 0
 }
 
 #[inline]

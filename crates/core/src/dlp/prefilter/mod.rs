@@ -59,6 +59,9 @@ impl Trigger {
     }
 }
 
+/// The first bytes of what may be a token. All of [`TOKEN_RUN`] are there.
+pub(super) type TokenStart = [u8; 8];
+
 /// What detectors know of the places where their values begin. Cheap to ask, and asked before anything else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MayBe<T, N> {
@@ -74,7 +77,7 @@ pub(super) fn each_trigger(
     view: &View<'_>,
     begin: usize,
     words: &WordSearch,
-    may_be: &MayBe<impl Fn([u8; 4]) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
+    may_be: &MayBe<impl Fn(TokenStart) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
     mut look: impl FnMut(Trigger, usize),
 ) {
     let mut in_blocks = Base64Run::new(begin);

@@ -6,7 +6,7 @@ use crate::dlp::view::LOOK_BACK;
 const WORDS: &[&str] = &["passw", "secret", "token"];
 const MARKS: &[&str] = &["Q~", "AZDO"];
 
-type IsToken = fn([u8; 4]) -> bool;
+type IsToken = fn(TokenStart) -> bool;
 type IsNumber = fn(&View<'_>, usize, u64) -> bool;
 const MAY_BE: MayBe<IsToken, IsNumber> = MayBe { token: may_begin, number: |_, _, _| true };
 
@@ -18,7 +18,7 @@ fn triggers(text: &[u8], begin: usize, is_end: bool) -> Vec<(usize, Trigger)> {
     all
 }
 
-fn may_begin(bytes: [u8; 4]) -> bool {
+fn may_begin(bytes: TokenStart) -> bool {
     matches!(bytes, [b's', b'k', ..] | [b'0'..=b'9' | b'A'..=b'E', ..])
 }
 
@@ -51,7 +51,7 @@ fn slowly(text: &[u8], begin: usize, is_end: bool) -> Vec<(usize, Trigger)> {
             continue;
         }
         let is_run = rest.len() >= TOKEN_RUN && rest[..TOKEN_RUN].iter().all(|byte| (b'+'..=0x7f).contains(byte));
-        add(is_run && may_begin([rest[0], rest[1], rest[2], rest[3]]), Trigger::Token);
+        add(is_run && may_begin(*rest.first_chunk().unwrap()), Trigger::Token);
         let is_country = matches!(rest, [a, b, c, d, ..] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()
             && c.is_ascii_digit() && d.is_ascii_digit());
         add(is_country, Trigger::Country);

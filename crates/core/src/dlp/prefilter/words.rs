@@ -4,7 +4,6 @@
 //! case; what is found is checked in the text itself. Folding by one bit also changes signs, and literals alike.
 
 use aho_corasick::packed;
-use memchr::memmem::Finder;
 
 use super::{STRETCH, Trigger};
 
@@ -12,10 +11,11 @@ use super::{STRETCH, Trigger};
 pub(super) const LONGEST_WORD: usize = 32;
 /// Shorter ones are too frequent for the common search...
 const SHORTEST_WORD: usize = 3;
-/// ...and shorter marks as well: they are searched for one by one, and so must be rare.
+/// ...and shorter marks as well: they have a search of their own, and so must be rare.
 const SHORTEST_MARK: usize = 4;
-/// So many literals are searched for without being confused with each other. What is beyond has a search of its own.
-const OFTEN: usize = 16;
+/// So many short literals are searched for without being confused with each other. The others are longer, and so a search
+/// of their own confuses few of them, however many they are.
+const TOGETHER: usize = 8;
 /// Vectorised search needs some bytes to begin with.
 const LEAST: usize = 64;
 const URL: &str = "://";
@@ -29,11 +29,8 @@ pub(super) type Folded = [u8; STRETCH + LONGEST_WORD];
 /// Finds words, wherever they begin.
 #[derive(Debug)]
 pub(in crate::dlp) struct WordSearch {
-    often: Literals,
-    rarely: Literals,
+    searches: Vec<Literals>,
     longest: usize,
-    /// Marks that are too short for the common search.
-    short: Vec<(Finder<'static>, Trigger)>,
 }
 
 /// Words that are searched for together.
@@ -64,19 +61,19 @@ enum Search {
 impl WordSearch {
     /// For these words in any case, these marks in their own, and the literals that everybody needs.
     pub(in crate::dlp) fn new(words: &[&str], marks: &[&str]) -> WordSearch {
-        let search = |words: &[Word], is_fat| by_vectors(words, is_fat).unwrap_or_else(|| by_bytes(words));
-        WordSearch::with(words, marks, search)
+        WordSearch::with(words, marks, |words| by_vectors(words).unwrap_or_else(|| by_bytes(words)))
     }
 
-    fn with(words: &[&str], marks: &[&str], search: impl Fn(&[Word], bool) -> Search) -> WordSearch {
-        let all = collect(words, marks);
-        let longest = all.iter().map(|(text, ..)| text.len()).max().unwrap_or(1);
-        let (often, rarely) = all.split_at(all.len().min(OFTEN));
-        let literals = |some, is_fat| {
+    fn with(words: &[&str], marks: &[&str], search: impl Fn(&[Word]) -> Search) -> WordSearch {
+        let (all, short) = (collect(words, marks), short(marks));
+        let longest = all.iter().chain(&short).map(|(text, ..)| text.len()).max().unwrap_or(1);
+        let literals = |some| {
             let words = with_others(some);
-            Literals { search: search(&words, is_fat), words }
+            Literals { search: search(&words), words }
         };
-        WordSearch { often: literals(often, true), rarely: literals(rarely, false), longest, short: short(marks) }
+        let (first, rest) = all.split_at(all.len().min(TOGETHER));
+        let searches = [first, rest, &short].into_iter().filter(|some| !some.is_empty()).map(literals).collect();
+        WordSearch { searches, longest }
     }
 
     /// Room for folded text.
@@ -85,7 +82,7 @@ impl WordSearch {
         [0; STRETCH + LONGEST_WORD]
     }
 
-    /// Calls `look` for each word that begins in `start..end`, in their order, and then for the short marks.
+    /// Calls `look` for each word that begins in `start..end`, search by search.
     #[inline]
     pub(super) fn each(
         &self,
@@ -104,13 +101,8 @@ impl WordSearch {
             folded[raw.len()..LEAST].fill(0);
         }
         let folded = &folded[..length];
-        for literals in [&self.often, &self.rarely] {
+        for literals in &self.searches {
             literals.each(text, start, end, folded, &mut look);
-        }
-        for (mark, trigger) in &self.short {
-            for at in mark.find_iter(raw).filter(|at| start + at < end) {
-                look(*trigger, start + at);
-            }
         }
     }
 }
@@ -118,9 +110,6 @@ impl WordSearch {
 impl Literals {
     #[inline]
     fn each(&self, text: &[u8], start: usize, end: usize, folded: &[u8], look: &mut impl FnMut(Trigger, usize)) {
-        if self.words.is_empty() {
-            return;
-        }
         let mut from = 0;
         while let Some((word, at)) = self.find(folded, from) {
             if start + at >= end {
@@ -206,18 +195,17 @@ fn with_others(all: &[(&str, Trigger, usize)]) -> Vec<Word> {
     all.iter().enumerate().map(word).collect()
 }
 
-fn short(marks: &[&str]) -> Vec<(Finder<'static>, Trigger)> {
-    let all = marks.iter().enumerate().filter(|(_, mark)| (1..SHORTEST_MARK).contains(&mark.len()));
-    all.map(|(place, mark)| (Finder::new(mark.as_bytes()).into_owned(), Trigger::Mark(place))).collect()
+/// A doubled sign is frequent: such marks are told by what follows it.
+fn short<'w>(marks: &[&'w str]) -> Vec<(&'w str, Trigger, usize)> {
+    let all = marks.iter().enumerate().filter(|(_, mark)| (2..SHORTEST_MARK).contains(&mark.len()));
+    let is_doubled = |mark: &str| matches!(mark.as_bytes(), [first, second, _, ..] if first == second);
+    all.map(|(place, mark)| (*mark, Trigger::Mark(place), usize::from(is_doubled(mark)))).collect()
 }
 
-/// More buckets make fewer false alarms, where the processor has room for them; fewer are faster.
-fn by_vectors(words: &[Word], is_fat: bool) -> Option<Search> {
-    let build = |fat| {
-        let mut builder = packed::Config::new().only_teddy(true).only_teddy_fat(fat).builder();
-        builder.extend(words.iter().map(|word| fold(word.literal()))).build()
-    };
-    build(Some(is_fat)).or_else(|| build(None)).map(Search::Vectors)
+/// Without more buckets than a lane has bits: that is faster.
+fn by_vectors(words: &[Word]) -> Option<Search> {
+    let mut builder = packed::Config::new().only_teddy(true).only_teddy_fat(Some(false)).builder();
+    builder.extend(words.iter().map(|word| fold(word.literal()))).build().map(Search::Vectors)
 }
 
 fn by_bytes(words: &[Word]) -> Search {
@@ -239,7 +227,7 @@ mod tests {
     use super::*;
 
     const WORDS: &[&str] = &["pwd", "passw", "password", "secret", "api_key", "token"];
-    const MARKS: &[&str] = &["Q~", "AZDO", "Secret"];
+    const MARKS: &[&str] = &["Q~", "AZDO", "Secret", "==:"];
 
     fn found(search: &WordSearch, text: &[u8]) -> Vec<(Trigger, usize)> {
         let mut all = Vec::new();
@@ -253,12 +241,12 @@ mod tests {
     }
 
     fn without_vectors() -> WordSearch {
-        WordSearch::with(WORDS, MARKS, |words, _| by_bytes(words))
+        WordSearch::with(WORDS, MARKS, by_bytes)
     }
 
     #[test]
     fn words_are_met_in_any_case_and_inside_others() {
-        let text = b"my_PassWord=x API_KEY api\x7fkey ://-----BEGIN -----begin secretoken q~Q~ Secret";
+        let text = b"my_PassWord=x API_KEY api\x7fkey ://-----BEGIN -----begin secretoken q~Q~ Secret =:==:";
         let expected = [
             (Trigger::Word(1), 3),
             (Trigger::Word(2), 3),
@@ -270,6 +258,7 @@ mod tests {
             (Trigger::Mark(0), 68),
             (Trigger::Word(3), 71),
             (Trigger::Mark(2), 71),
+            (Trigger::Mark(3), 80),
         ];
         assert_eq!(found(&WordSearch::new(WORDS, MARKS), text), expected);
         assert_eq!(found(&without_vectors(), text), expected);
@@ -286,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn with_and_without_vectors_alike(text in "([pP]wd|passw(ord)?|SECRET|Secret|[qQ]~|azdo|AZDO|api[_\x7f]key|:|/|-----BEGIN|[a-z ]|tokentoken){0,200}") {
+        fn with_and_without_vectors_alike(text in "([pP]wd|passw(ord)?|SECRET|Secret|[qQ]~|=|==:|azdo|AZDO|api[_\x7f]key|:|/|-----BEGIN|[a-z ]|tokentoken){0,200}") {
             prop_assert_eq!(found(&WordSearch::new(WORDS, MARKS), text.as_bytes()), found(&without_vectors(), text.as_bytes()));
         }
     }

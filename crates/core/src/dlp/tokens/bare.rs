@@ -4,6 +4,7 @@ use super::format::Format;
 use super::index::count_formats;
 use crate::dlp::catalogue::VENDORS;
 use crate::dlp::kind::Entity;
+use crate::dlp::prefilter::TokenStart;
 
 /// Formats that are reached by [`may_begin`].
 pub(super) static FORMATS: &[(Entity, &Format)] = &LIST;
@@ -60,18 +61,23 @@ static PARTS: [u8; 256] = {
     parts
 };
 
-/// Whether one of them could begin with these bytes.
+/// Whether one of them could begin with these bytes: all have at least eight digits, of whatever kind, or are Discord's.
+/// Some of the bytes tell enough.
 #[inline]
-pub(super) fn may_begin_with(first: [u8; 4]) -> bool {
-    let [a, b, c, d] = first.map(|byte| PARTS[usize::from(byte)]);
-    (a & b & c & d & HEX) | (a & DISCORD_FIRST & (b >> 1)) != 0
+pub(super) fn may_begin_with(first: TokenStart) -> bool {
+    let [a, b, _, c, _, d, _, e] = first.map(|byte| PARTS[usize::from(byte)]);
+    (a & b & c & d & e & HEX) | (a & DISCORD_FIRST & (b >> 1)) != 0
 }
 
 /// Whether one of them could begin so: digits or small hexadecimal digits and a sign behind them; or, for Discord, a
 /// number in base64 and a full stop. Hashes are frequent and have no such sign.
 #[inline]
 pub(super) fn may_begin(first: &[u8]) -> bool {
-    let Some(four) = first.first_chunk::<4>().filter(|four| may_begin_with(**four)) else { return false };
+    let Some(four) = first.first_chunk::<4>() else { return false };
+    let [a, b, c, d] = four.map(|byte| PARTS[usize::from(byte)]);
+    if (a & b & c & d & HEX) | (a & DISCORD_FIRST & (b >> 1)) == 0 {
+        return false;
+    }
     if matches!(four[0], b'M'..=b'O') {
         return first.get(DISCORD).is_none_or(|six| six.contains(&b'.'));
     }
@@ -102,6 +108,7 @@ mod tests {
                         }
                     }
                 }
+                assert!(text.first_chunk().is_some_and(|first| may_begin_with(*first)), "{entity:?}: {text:?}");
                 assert!((4..=text.len()).all(|cut| may_begin(&text[..cut])), "{entity:?}: {text:?}");
                 text.extend_from_slice(&[b' '; 40]);
                 assert!(may_begin(&text), "{entity:?}: {text:?}");

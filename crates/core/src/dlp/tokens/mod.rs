@@ -28,6 +28,7 @@ pub(super) use run_ends::RunEnds;
 
 use super::hits::Hits;
 use super::kind::{Entity, Tier};
+use super::prefilter::TokenStart;
 use super::view::View;
 use format::Format;
 use index::What;
@@ -39,14 +40,16 @@ const ADDRESS: usize = 80;
 
 /// Whether a key could begin with these bytes: asked of every longer word, so it has no branches.
 #[inline]
-pub(super) fn may_begin_with(first: [u8; 4]) -> bool {
-    index::may_have(first) | bare::may_begin_with(first)
+pub(super) fn may_begin_with(first: TokenStart) -> bool {
+    let [a, b, c, d, ..] = first;
+    index::may_have([a, b, c, d]) | bare::may_begin_with(first)
 }
 
 /// Whether a key could begin with these bytes. Exact about prefixes.
 #[inline]
 pub(super) fn may_begin(first: &[u8]) -> bool {
-    index::at(first).next().is_some() || bare::may_begin(first)
+    let may_have = first.first_chunk::<4>().is_none_or(|four| index::may_have(*four));
+    may_have && index::at(first).next().is_some() || bare::may_begin(first)
 }
 
 /// Looks at a place where a word begins.
