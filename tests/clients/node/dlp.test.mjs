@@ -10,7 +10,8 @@ const key = "sk-1234567890abcdef";
 const hidden = "[REDACTED:OPENAI_KEY]";
 const mail = "anna.kowalska@acme-motors.com";
 const asked = `My API key is ${key}`;
-const tool = '[[mock:tool name=send args={"to":"[EMAIL_1]"}]][[mock:delta 3]]';
+// In headers: a placeholder that stands in the prompt itself is passed over.
+const calling = { headers: { "x-mock-tool": 'name=send args={"to":"[EMAIL_1]"}', "x-mock-delta": "3" } };
 // By these the provider says it: what stands in the prompt is hidden from it.
 const saying = { headers: { "x-mock-text": `It is ${key}!`, "x-mock-delta": "3" } };
 const chatOrder = (content, more) => ({ model: "gpt-4o", messages: [{ role: "user", content }], ...more });
@@ -42,9 +43,9 @@ test("OpenAI: a key is hidden both ways", async () => {
 });
 
 test("OpenAI: arguments bring the client's own back", async () => {
-  const order = chatOrder(`Write to ${mail}. ${tool}`);
-  const plain = (await chat.chat.completions.create(order)).choices[0].message;
-  const streamed = (await chat.chat.completions.stream(order).finalChatCompletion()).choices[0].message;
+  const order = chatOrder(`Write to ${mail}.`);
+  const plain = (await chat.chat.completions.create(order, calling)).choices[0].message;
+  const streamed = (await chat.chat.completions.stream(order, calling).finalChatCompletion()).choices[0].message;
   for (const message of [plain, streamed])
     assert.deepEqual(JSON.parse(message.tool_calls[0].function.arguments), { to: mail });
   for (const body of await lastBodies()) assert.ok(!body.includes(mail));
@@ -58,9 +59,9 @@ test("Anthropic: a key is hidden both ways", async () => {
 });
 
 test("Anthropic: arguments bring the client's own back", async () => {
-  const order = claudeOrder(`Write to ${mail}. ${tool}`);
-  const plain = await claude.messages.create(order);
-  const streamed = await claude.messages.stream(order).finalMessage();
+  const order = claudeOrder(`Write to ${mail}.`);
+  const plain = await claude.messages.create(order, calling);
+  const streamed = await claude.messages.stream(order, calling).finalMessage();
   for (const message of [plain, streamed])
     assert.deepEqual(message.content.find((block) => block.type === "tool_use").input, { to: mail });
   for (const body of await lastBodies()) assert.ok(!body.includes(mail));

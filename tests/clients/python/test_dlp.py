@@ -10,7 +10,8 @@ KEY = "sk-1234567890abcdef"
 HIDDEN = "[REDACTED:OPENAI_KEY]"
 MAIL = "anna.kowalska@acme-motors.com"
 ASKED = f"My API key is {KEY}"
-TOOL = '[[mock:tool name=send args={"to":"[EMAIL_1]"}]][[mock:delta 3]]'
+# In headers: a placeholder that stands in the prompt itself is passed over.
+TOOL = {"extra_headers": {"x-mock-tool": 'name=send args={"to":"[EMAIL_1]"}', "x-mock-delta": "3"}}
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_openai_hides_a_key(chat: openai.OpenAI, provider_requests):
 
 
 def test_openai_gets_its_own_back_in_arguments(chat: openai.OpenAI, provider_requests):
-    order = chat_order(f"Write to {MAIL}. {TOOL}")
+    order = chat_order(f"Write to {MAIL}.", **TOOL)
     plain = chat.chat.completions.create(**order).choices[0].message
     with chat.chat.completions.stream(**order) as stream:
         streamed = stream.get_final_completion().choices[0].message
@@ -69,7 +70,7 @@ def test_anthropic_hides_a_key(claude: anthropic.Anthropic, provider_requests):
 
 
 def test_anthropic_gets_its_own_back_in_arguments(claude: anthropic.Anthropic, provider_requests):
-    order = claude_order(f"Write to {MAIL}. {TOOL}")
+    order = claude_order(f"Write to {MAIL}.", **TOOL)
     plain = claude.messages.create(**order)
     with claude.messages.stream(**order) as stream:
         streamed = stream.get_final_message()
