@@ -5,7 +5,7 @@ use super::{ADDRESS_DIGITS, MayBe, NUMBER_DIGITS, NUMBER_WITHIN, TokenStart, Tri
 use crate::dlp::view::View;
 
 /// So many places are asked about at once.
-const FEW: usize = 2;
+const FEW: usize = 1;
 
 /// Calls `look` for each trigger in `start..end`, in their order. Whether a word really begins at one of them remains to be asked: only
 /// the bytes next to it were looked at.
@@ -29,7 +29,8 @@ pub(super) fn each(
         let begins = word & inside & (!(word << 1 | before.word) | here.backslash << 2 | before.backslash);
         let signs = here.sign & inside;
         let tokens = kept_of_few(begins & long_runs(here.run, next.run), |bit| {
-            view.text.get(at + bit..).and_then(|rest| rest.first_chunk()).is_some_and(|first| (may_be.token)(*first))
+            let first = view.text.get(at + bit..).and_then(|rest| rest.first_chunk());
+            first.is_some_and(|first| (may_be.token)(*first))
         });
         let digits = kept(begins & here.digit, |bit| {
             let bits = digits_from(here.digit, next.digit, bit);
@@ -86,17 +87,18 @@ fn ahead(here: u64, next: u64, by: u32) -> u64 {
     here >> by | next << (64 - by)
 }
 
-/// Where 12 set bits follow.
+/// Where 14 set bits follow.
 #[inline]
 fn long_runs(here: u64, next: u64) -> u64 {
-    const { assert!(super::TOKEN_RUN == 12, "the shifts below make 12") };
+    const { assert!(super::TOKEN_RUN == 14, "the shifts below make 14") };
     let one = u128::from(here) | u128::from(next) << 64;
     let two = one & one >> 1;
     let four = two & two >> 2;
-    (four & four >> 4 & four >> 8) as u64
+    let eight = four & four >> 4;
+    (eight & eight >> 6) as u64
 }
 
-/// As [`kept`], for what most blocks have one or two of: those are asked about without a branch that guesses how many.
+/// As [`kept`], for what most blocks have one of: that is asked about without a branch that guesses how many.
 #[inline]
 fn kept_of_few(mut places: u64, is_worth_it: impl Fn(usize) -> bool) -> u64 {
     let mut few = 0;

@@ -19,7 +19,7 @@ use base64::Base64Run;
 
 /// A token has at least so many bytes from `+` on in the ASCII table without a gap: all of base64, no blanks, no
 /// quotes, no brackets.
-pub(super) const TOKEN_RUN: usize = 12;
+pub(super) const TOKEN_RUN: usize = 14;
 /// A number has at least so many digits...
 pub(super) const NUMBER_DIGITS: u32 = 7;
 /// ...in so many bytes,

@@ -5,6 +5,7 @@ use super::{jwt, key_files};
 use crate::dlp::catalogue::{VENDORS, entity};
 use crate::dlp::hits::Hits;
 use crate::dlp::kind::Entity;
+use crate::dlp::prefilter::TokenStart;
 use crate::dlp::view::View;
 
 /// A prefix, and what it begins.
@@ -53,27 +54,52 @@ struct Index {
 
 static INDEX: Index = build();
 
-/// For each hash of a prefix's first three bytes, which of eight classes its fourth byte may have. Small enough to stay
-/// near the processor.
-static FOURTHS: [u8; BEGINNINGS] = {
-    let (mut fourths, mut at) = ([0; BEGINNINGS], 0);
+/// What all prefixes with one hash have in common in their first eight bytes. The hash is of the first three.
+#[derive(Clone, Copy)]
+struct Common {
+    /// The bits that they agree in.
+    mask: u64,
+    bits: u64,
+}
+
+/// Agrees with nothing: no token has a zero byte.
+const NOTHING: Common = Common { mask: u64::MAX, bits: 0 };
+
+/// For each hash its place in the list. Both are small enough to stay near the processor.
+struct Commons {
+    places: [u16; BEGINNINGS],
+    list: [Common; COUNT + 1],
+}
+
+static COMMONS: Commons = {
+    let mut commons = Commons { places: [0; BEGINNINGS], list: [NOTHING; COUNT + 1] };
+    let (mut at, mut length) = (0, 1);
     while at < COUNT {
         let entry = &INDEX.entries[at];
-        fourths[beginning(entry.key)] |= if entry.fourth == 0 { u8::MAX } else { CLASS[entry.fourth as usize] };
+        let new = first_eight(entry);
+        let place = &mut commons.places[beginning(entry.key)];
+        if *place == 0 {
+            *place = length as u16;
+            commons.list[length] = new;
+            length += 1;
+        } else {
+            let known = &mut commons.list[*place as usize];
+            known.mask &= new.mask & !(known.bits ^ new.bits);
+            known.bits &= known.mask;
+        }
         at += 1;
     }
-    fourths
+    commons
 };
 
-/// A byte's class.
-static CLASS: [u8; 256] = {
-    let (mut class, mut byte) = ([0; 256], 0);
-    while byte < 256 {
-        class[byte] = 1 << (byte % 8);
-        byte += 1;
+const fn first_eight(entry: &Entry) -> Common {
+    let (mut bits, mut length) = ((entry.key as u64) << 40, 3);
+    while length < 8 && length < entry.prefix.len() {
+        bits |= (entry.prefix.as_bytes()[length] as u64) << (56 - 8 * length);
+        length += 1;
     }
-    class
-};
+    Common { mask: u64::MAX << (64 - 8 * length), bits }
+}
 
 /// What may begin here; the prefixes stand there whole.
 pub(super) fn at(rest: &[u8]) -> impl Iterator<Item = &'static Entry> {
@@ -88,9 +114,11 @@ pub(super) fn at(rest: &[u8]) -> impl Iterator<Item = &'static Entry> {
 
 /// Whether a prefix may begin with these bytes: without a branch, and nearly always right.
 #[inline]
-pub(super) fn may_have(first: [u8; 4]) -> bool {
-    let key = u32::from_be_bytes(first) >> 8;
-    FOURTHS[beginning(key)] & CLASS[usize::from(first[3])] != 0
+pub(super) fn may_have(first: TokenStart) -> bool {
+    let first = u64::from_be_bytes(first);
+    let place = COMMONS.places[beginning((first >> 40) as u32)];
+    let common = COMMONS.list[usize::from(place)];
+    first & common.mask == common.bits
 }
 
 impl Entry {
@@ -238,4 +266,39 @@ const fn add(index: &mut Index, length: &mut usize, key: u32, prefix: &'static s
     index.entries[*length] = Entry { key, fourth, next: *head, prefix, what };
     *head = *length as u16;
     *length += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dlp::prefilter::TOKEN_RUN;
+    use crate::dlp::tokens::MARKS;
+    use crate::dlp::tokens::format::Part;
+
+    /// Which bytes a key may have at each of its places, as short as it can be.
+    fn shortest(prefix: &str, format: &Format) -> Vec<Vec<u8>> {
+        let mut places: Vec<Vec<u8>> = prefix.bytes().map(|byte| vec![byte]).collect();
+        for part in format.parts() {
+            match *part {
+                Part::Text(sign) => places.extend(sign.bytes().map(|byte| vec![byte])),
+                Part::Run { of, least, .. } => {
+                    places.extend(vec![(0..128).filter(|byte| of.has(*byte)).collect::<Vec<u8>>(); least]);
+                }
+            }
+        }
+        places
+    }
+
+    #[test]
+    fn every_prefix_is_met_by_a_run_or_by_a_mark() {
+        for entry in &INDEX.entries {
+            let What::Format { format, .. } = entry.what else { continue };
+            let places = shortest(entry.prefix, format);
+            let is_run = places.len() >= TOKEN_RUN && places[..TOKEN_RUN].iter().flatten().all(|byte| *byte >= b'+');
+            let has_mark = MARKS.iter().any(|mark| entry.prefix.starts_with(mark));
+            assert!(is_run || has_mark, "{} is too short, or a byte of it ends the run", entry.prefix);
+        }
+        let (own, _) = OWN.iter().min_by_key(|(prefix, _)| if prefix.len() > 4 { prefix.len() } else { 99 }).unwrap();
+        assert!(own.len() >= TOKEN_RUN, "{own}");
+    }
 }

@@ -12,13 +12,16 @@ use crate::dlp::kind::{Entity, Tier};
 use crate::dlp::view::View;
 
 /// Texts at which [`at_mark`] looks, wherever they stand.
-pub(in crate::dlp) static MARKS: &[&str] = &["Q~", "AZDO", "NRAL", ".atlasv1.", "_mmk", "==:", JWK, ESCAPED_JWK, SLACK];
+pub(in crate::dlp) static MARKS: &[&str] =
+    &["Q~", "AZDO", "NRAL", ".atlasv1.", "_mmk", "==:", JWK, ESCAPED_JWK, SLACK, BRAINTREE];
 
 /// The name of the private member of a JWK, plain and in a string.
 const JWK: &str = "\"d\":";
 const ESCAPED_JWK: &str = "\"d\\\":";
 /// Slack's tokens are escaped for addresses now and then, and `%` is no part of the runs that words are told by.
 const SLACK: &str = "xox";
+/// The run ends early here too.
+const BRAINTREE: &str = "access_token$";
 
 /// Formats with a mark.
 pub(super) static FORMATS: &[(Entity, &Format)] = &LIST;
@@ -54,7 +57,7 @@ const LONG_HEAD: usize = 40;
 pub(in crate::dlp) fn at_mark(view: &View<'_>, at: usize, which: usize, hits: &mut Hits) {
     match MARKS[which] {
         JWK | ESCAPED_JWK => return look_at_jwk(view, at + 1, hits),
-        SLACK if view.is_word_start(at) => return at_word(view, at, hits),
+        SLACK | BRAINTREE if view.is_word_start(at) => return at_word(view, at, hits),
         _ => {}
     }
     for (entity, format) in FORMATS {

@@ -41,14 +41,13 @@ const ADDRESS: usize = 80;
 /// Whether a key could begin with these bytes: asked of every longer word, so it has no branches.
 #[inline]
 pub(super) fn may_begin_with(first: TokenStart) -> bool {
-    let [a, b, c, d, ..] = first;
-    index::may_have([a, b, c, d]) | bare::may_begin_with(first)
+    index::may_have(first) | bare::may_begin_with(first)
 }
 
 /// Whether a key could begin with these bytes. Exact about prefixes.
 #[inline]
 pub(super) fn may_begin(first: &[u8]) -> bool {
-    let may_have = first.first_chunk::<4>().is_none_or(|four| index::may_have(*four));
+    let may_have = first.first_chunk().is_none_or(|eight| index::may_have(*eight));
     may_have && index::at(first).next().is_some() || bare::may_begin(first)
 }
 
