@@ -97,6 +97,10 @@ pub const ADMIN_SESSIONS: usize = 64;
 pub const WRONG_TOKENS: u32 = 10;
 /// Addresses whose wrong tokens are counted; the longest quiet are forgotten first.
 pub const WRONG_TOKEN_PEERS: usize = 1024;
+/// Pages and programs that follow what happens, at once.
+pub const LIVE_FOLLOWERS: usize = 64;
+/// Events that one of them may be behind before it misses some.
+pub const LIVE_EVENTS: usize = 1024;
 /// Readings of the history that the admin side does at once; further ones wait.
 pub const ADMIN_READS: usize = 16;
 /// Largest answer of the admin API that a command reads.

@@ -24,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
 use crate::gateway::{DetectionFailures, Pilots, Throttle};
+use crate::live::Live;
 use crate::logging;
 use crate::policies::{PolicyBook, PolicyInForce};
 use crate::tokens::Tokens;
@@ -51,6 +52,8 @@ pub struct App {
     pub marks: Recent<Mark>,
     /// Every event, on disk.
     pub history: Arc<History>,
+    /// Who looks at events as they happen.
+    pub live: Live,
     /// Counts tokens that nobody reported.
     pub tokens: Tokens,
     /// Calls that end on another thread; the program waits for them before it stops.
@@ -112,6 +115,7 @@ impl App {
             changes,
             marks: Recent::new(HISTORY_MARKS),
             history: Arc::new(history),
+            live: Live::default(),
             tokens: Tokens::default(),
             settling: TaskTracker::new(),
             throttle: Throttle::default(),
@@ -174,6 +178,7 @@ impl App {
     /// Records an event: on disk before this returns, and as a line on the terminal.
     pub(crate) fn record(&self, event: &Event) {
         self.history.record(event);
+        self.live.tell(event);
         logging::call(&self.settings.load().log, event);
     }
 

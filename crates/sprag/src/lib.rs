@@ -19,6 +19,7 @@ pub mod core_file;
 mod dlp_page;
 pub mod gateway;
 pub mod jwt;
+pub mod live;
 pub mod logging;
 pub mod policies;
 pub mod reload;

@@ -94,7 +94,7 @@ impl Server {
             request.extensions_mut().insert(peer);
             gateway::handle(app.clone(), request)
         });
-        let router = admin::router(self.app.clone(), self.token.token.clone(), addresses);
+        let router = admin::router(self.app.clone(), self.token.token.clone(), addresses, shutdown.clone());
         let admin = listen(self.admin, limits, shutdown.clone(), move |peer, request| {
             admin::handle(router.clone(), peer, request)
         });

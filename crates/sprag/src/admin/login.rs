@@ -87,5 +87,5 @@ fn form(admin: &Shared, status: StatusCode, complaint: Option<String>) -> Respon
     // Where the token is kept helps only who can read that file anyway.
     let is_kept = admin.app.settings.load().admin.token.is_none();
     let token_file = is_kept.then(|| admin.app.data_dir().join("admin-token").display().to_string());
-    html(status, &LoginPage { style: assets::style_href(), complaint, token_file })
+    html(status, &LoginPage { style: assets::files().style, complaint, token_file })
 }

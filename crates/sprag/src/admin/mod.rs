@@ -3,6 +3,7 @@
 //! - `guard`: what every request must be like, and what every answer carries
 //! - `access`, `sessions`, `throttle`, `login`: who may enter
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
+//! - `live`: telling open pages that something happened
 //! - `records`: reading the history without holding up the runtime
 //!
 //! Nothing here is reachable through the proxy: an agent must not be able to let itself go on.
@@ -12,6 +13,7 @@ pub(crate) mod api;
 mod assets;
 mod guard;
 mod health;
+mod live;
 mod login;
 mod pages;
 mod problem;
@@ -30,10 +32,12 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use sprag_core::limits::ADMIN_BODY_BYTES;
-use sprag_core::policy::KillKind;
+use sprag_core::limits::{ADMIN_BODY_BYTES, LIVE_FOLLOWERS};
+use sprag_core::policy::{KillKind, KillScope};
 use sprag_core::time::Timestamp;
 use sprag_store::history::{RunRow, RunStatus, RunStopped};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use self::records::Records;
 use self::sessions::Sessions;
@@ -59,6 +63,9 @@ pub(crate) struct Admin {
     sessions: Sessions,
     throttle: Throttle,
     records: Records,
+    /// Room for those who follow what happens.
+    followers: Arc<Semaphore>,
+    shutdown: CancellationToken,
 }
 
 type Shared = Arc<Admin>;
@@ -74,6 +81,12 @@ impl Admin {
     fn kills_in_force(&self) -> u64 {
         let now = self.app.clock.now();
         self.app.catalog.snapshot().kills.iter().filter(|kill| kill.is_in_force(now)).count() as u64
+    }
+
+    /// No call goes out: somebody pressed the panic button.
+    fn is_all_stopped(&self) -> bool {
+        let now = self.app.clock.now();
+        self.app.catalog.snapshot().kills.of_scope(&KillScope::Everything).is_some_and(|kill| kill.is_in_force(now))
     }
 
     /// Says where runs stand now: the catalog knows what is killed, and the clock what is over.
@@ -109,12 +122,14 @@ impl Admin {
 }
 
 /// The whole admin side.
-pub fn router(app: Arc<App>, token: Secret, addresses: Addresses) -> Router {
+pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: CancellationToken) -> Router {
     let admin = Arc::new(Admin {
         started: app.clock.now(),
         records: Records::new(app.history.clone()),
         sessions: Sessions::default(),
         throttle: Throttle::default(),
+        followers: Arc::new(Semaphore::new(LIVE_FOLLOWERS)),
+        shutdown,
         app,
         token,
         addresses,

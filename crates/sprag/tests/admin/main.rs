@@ -12,6 +12,7 @@ mod commands_budgets;
 mod commands_kill;
 mod health;
 mod kills;
+mod live;
 mod login;
 mod pages;
 #[path = "../harness/sprag.rs"]

@@ -124,3 +124,10 @@ pub(crate) fn links(page: &str) -> Vec<String> {
         .map(|link| link.replace("&#38;", "&"))
         .collect()
 }
+
+/// A page holds no script and no style but the files that Sprag serves, and nothing that a name brought in.
+pub(crate) fn is_inert(page: &str) -> bool {
+    let foreign = page.split("<script").skip(1).any(|rest| !rest.starts_with(" src=\"/assets/"));
+    !foreign
+        && !["style=", "<style", "<img src=x", "onerror=alert(1)>", " onclick="].iter().any(|bad| page.contains(bad))
+}

@@ -23,19 +23,45 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 
+use super::assets::Files;
 use super::problem::Problem;
-use super::{Admin, Shared, access, assets};
+use super::{Admin, Shared, access, assets, live};
 
 /// What every page has around it.
 struct Shell {
-    style: &'static str,
+    files: Files,
     version: &'static str,
+    navigation: &'static [Entry],
     /// The entry of the navigation that is marked.
     here: &'static str,
+    /// No call goes out.
+    is_all_stopped: bool,
     problems: Vec<String>,
     /// Requests that loop detection failed on.
     detection_failures: u64,
 }
+
+/// A page in the navigation.
+struct Entry {
+    id: &'static str,
+    href: &'static str,
+    label: &'static str,
+}
+
+impl Entry {
+    const fn new(id: &'static str, href: &'static str, label: &'static str) -> Entry {
+        Entry { id, href, label }
+    }
+}
+
+/// In the order in which people need them. Each id has an icon of that name.
+const NAVIGATION: &[Entry] = &[
+    Entry::new("overview", "/", "Overview"),
+    Entry::new("runs", "/runs", "Runs"),
+    Entry::new("calls", "/calls", "Calls"),
+    Entry::new("agents", "/agents", "Agents"),
+    Entry::new("budgets", "/budgets", "Budgets"),
+];
 
 /// A page for when something went wrong.
 #[derive(Template)]
@@ -64,6 +90,7 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/agents/kill-switch", post(agents::set_kill_switch))
         .route("/budgets", get(budgets::show))
         .route("/calls", get(calls::show))
+        .route("/live", get(live::pages))
         .route_layer(from_fn_with_state(admin.clone(), access::require_session))
 }
 
@@ -88,9 +115,11 @@ pub(super) fn html(status: StatusCode, template: &impl Template) -> Response {
 impl Admin {
     fn shell(&self, here: &'static str) -> Shell {
         Shell {
-            style: assets::style_href(),
+            files: assets::files(),
             version: env!("CARGO_PKG_VERSION"),
+            navigation: NAVIGATION,
             here,
+            is_all_stopped: self.is_all_stopped(),
             problems: self.recording_problems(),
             detection_failures: self.app.detection_failures.number(),
         }
@@ -106,6 +135,6 @@ impl From<Problem> for PageProblem {
 impl IntoResponse for PageProblem {
     fn into_response(self) -> Response {
         let (status, title) = (self.0.status, self.0.title());
-        html(status, &Message { style: assets::style_href(), title, detail: self.0.detail.into_owned() })
+        html(status, &Message { style: assets::files().style, title, detail: self.0.detail.into_owned() })
     }
 }
