@@ -24,7 +24,7 @@ use crate::config::{Flags, Secret, Settings, Sources, kept_admin_token, load};
 use crate::show;
 
 /// Where to ask, and how to print the answer.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Asking {
     /// Print the answer as JSON
     #[arg(long)]

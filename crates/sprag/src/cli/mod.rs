@@ -15,6 +15,7 @@ mod scan;
 mod serve;
 mod status;
 mod table;
+mod top;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ enum Command {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Watch runs, spend and stops live in the terminal, and stop a run
+    Top(top::Top),
     /// List runs, or show one with its steps
     Runs {
         /// The id of a run to show
@@ -146,6 +149,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Serve { flags }) => serve::serve(flags),
         Some(Command::Check { file, json, flags }) => check::check(file, json, flags),
         Some(Command::Status { asking }) => status::status(asking),
+        Some(Command::Top(asked)) => top::top(asked),
         Some(Command::Runs { id, agent, limit, asking }) => runs::runs(id, agent, limit, asking),
         Some(Command::Events { run, agent, limit, asking }) => events::events(run, agent, limit, asking),
         Some(Command::Replay(asked)) => replay::replay(&asked),

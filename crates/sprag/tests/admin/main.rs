@@ -10,6 +10,7 @@ mod commands;
 mod commands_agents;
 mod commands_budgets;
 mod commands_kill;
+mod commands_top;
 mod health;
 mod kills;
 mod live;
