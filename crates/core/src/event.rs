@@ -111,7 +111,7 @@ pub struct Act {
     pub what: ActKind,
     /// Who did it: a person, or `sprag` itself.
     pub by: String,
-    /// To what, in the form of a [`KillScope`](crate::policy::KillScope).
+    /// To what, in the form of a [`KillScope`](crate::policy::KillScope), or `token:ID`.
     pub target: String,
     /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -159,6 +159,10 @@ pub enum ActKind {
     RevokeKey,
     /// A virtual key got a new secret.
     RotateKey,
+    /// A token for the admin side was made.
+    CreateToken,
+    /// A token for the admin side was taken back.
+    RevokeToken,
 }
 
 /// The place of an event in its run.

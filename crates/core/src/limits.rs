@@ -91,8 +91,12 @@ pub const COUNTS_AT_ONCE: usize = 16;
 pub const EVENT_PATH_BYTES: usize = 512;
 /// Largest body that the admin listener reads.
 pub const ADMIN_BODY_BYTES: usize = 64 << 10;
-/// Browsers signed in at once; the one that signed in first is signed out first.
-pub const ADMIN_SESSIONS: usize = 64;
+/// Browsers signed in at once; whoever has most of them signed in loses the oldest.
+pub const ADMIN_SESSIONS: usize = 256;
+/// Admin tokens made at run time, those that ended included; a further one is refused.
+pub const ADMIN_TOKENS: usize = 1000;
+/// Longest name of whom an admin token belongs to.
+pub const OPERATOR_NAME_CHARS: usize = 64;
 /// Wrong tokens that one address may offer in a minute.
 pub const WRONG_TOKENS: u32 = 10;
 /// Addresses whose wrong tokens are counted; the longest quiet are forgotten first.

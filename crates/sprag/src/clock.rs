@@ -56,13 +56,23 @@ impl Ids {
     /// A new id for a virtual key: `key-` and eight lower-case letters or digits.
     #[must_use]
     pub fn key(&self) -> String {
+        self.short("key-")
+    }
+
+    /// A new id for an admin token: `tok-` and eight lower-case letters or digits.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.short("tok-")
+    }
+
+    fn short(&self, prefix: &str) -> String {
         const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
         match self {
-            Ids::Counted(next) => format!("key-{:08}", next.fetch_add(1, Ordering::Relaxed)),
+            Ids::Counted(next) => format!("{prefix}{:08}", next.fetch_add(1, Ordering::Relaxed)),
             Ids::Random => {
                 let mut dice = rand::rng();
                 let letters = (0..8).map(|_| char::from(ALPHABET[dice.random_range(0..ALPHABET.len())]));
-                format!("key-{}", letters.collect::<String>())
+                format!("{prefix}{}", letters.collect::<String>())
             }
         }
     }

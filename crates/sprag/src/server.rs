@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ impl Server {
     /// Opens both ports.
     ///
     /// # Errors
-    /// When a port is taken, or the admin token can be neither read nor written.
+    /// When a port is taken, or the admin token can be neither read nor written, or is the viewers' too.
     pub async fn bind(app: Arc<App>) -> Result<Server> {
         let settings = app.settings.load_full();
         let proxy = bind(settings.proxy.listen, "proxy.listen").await?;
@@ -36,6 +36,9 @@ impl Server {
             Some(token) => KeptToken { token: token.clone(), is_new: false },
             None => keep_admin_token(&settings.data_dir).context("keeping the admin token")?,
         };
+        if settings.admin.viewer_token.as_ref() == Some(&token.token) {
+            bail!("`admin.viewer_token` is the admin token too; give viewers a token of their own");
+        }
         Ok(Server { app, proxy, admin, token })
     }
 

@@ -126,6 +126,8 @@ pub fn act(what: ActKind) -> &'static str {
         ActKind::CreateKey => "key created",
         ActKind::RevokeKey => "key revoked",
         ActKind::RotateKey => "key rotated",
+        ActKind::CreateToken => "token created",
+        ActKind::RevokeToken => "token revoked",
         ActKind::SetKillSwitch => "kill switch set",
     }
 }

@@ -62,6 +62,9 @@ pub enum StoreError {
         /// How many there may be.
         most: usize,
     },
+    /// Whoever is called so has a token already.
+    #[error("`{0}` has a token already; choose another name, or revoke that token first")]
+    NameTaken(String),
     /// The thread that writes the database has ended.
     #[error("the history's writer has stopped")]
     WriterGone,

@@ -1,4 +1,4 @@
-//! What is done about runs, agents, virtual keys and budgets: by a person through the admin side, or by Sprag after a judgement.
+//! What is done about runs, agents, virtual keys, admin tokens and budgets: by a person through the admin side, or by Sprag after a judgement.
 //!
 //! Each act is durable before it returns, holds for every request from then on, and leaves an event. Calls under way
 //! hear of it through [`App::changes`].
@@ -6,6 +6,7 @@
 mod agents;
 mod budgets;
 mod keys;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub(crate) use self::agents::set_for;
 pub use self::budgets::{AdjustRefused, Adjusted, Adjustment};
 pub(crate) use self::keys::hash_of;
 pub use self::keys::{IssuedKey, KeyOrder};
+pub use self::tokens::{IssuedToken, TokenOrder};
 use crate::app::App;
 
 /// Who Sprag is when it acts by itself.

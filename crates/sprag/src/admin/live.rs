@@ -66,7 +66,7 @@ impl Follower {
                 () = tokio::time::sleep(LOOK) => false,
                 () = shutdown.cancelled() => return false,
             };
-            if !self.admin.has_session(&self.headers) {
+            if self.admin.visitor(&self.headers).is_none() {
                 return false;
             }
             if is_new {

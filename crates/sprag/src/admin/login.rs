@@ -7,15 +7,15 @@ use axum::Router;
 use axum::extract::{ConnectInfo, Form, State};
 use axum::http::header::{RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 
 use serde::Deserialize;
 
-use super::Shared;
 use super::api::Params;
-use super::assets;
 use super::pages::html;
+use super::{Shared, access, assets};
 
 #[derive(Default, Deserialize)]
 struct Offer {
@@ -31,8 +31,11 @@ struct LoginPage {
     token_file: Option<String>,
 }
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/login", get(ask).post(enter)).route("/logout", post(leave))
+pub(super) fn routes(admin: &Shared) -> Router<Shared> {
+    Router::new()
+        .route("/logout", post(leave))
+        .route_layer(from_fn_with_state(admin.clone(), access::require_own_form))
+        .route("/login", get(ask).post(enter))
 }
 
 /// The form, or with a token in the link straight in: the redirect takes the token out of the address bar.
@@ -45,7 +48,7 @@ async fn ask(
     if !offer.token.is_empty() {
         return sign_in(&admin, peer, &offer.token);
     }
-    if admin.has_session(&headers) {
+    if admin.visitor(&headers).is_some() {
         return Redirect::to("/").into_response();
     }
     form(&admin, StatusCode::OK, None)
@@ -68,8 +71,8 @@ async fn leave(State(admin): State<Shared>, headers: HeaderMap) -> Response {
 
 fn sign_in(admin: &Shared, peer: SocketAddr, offered: &str) -> Response {
     match admin.try_token(offered, peer.ip()) {
-        Ok(()) => {
-            let id = admin.sessions.begin(admin.app.clock.now());
+        Ok((pass, _)) => {
+            let id = admin.sessions.begin(pass, admin.app.clock.now());
             ([(SET_COOKIE, admin.cookie(&id))], Redirect::to("/")).into_response()
         }
         Err(problem) => {

@@ -1,7 +1,7 @@
 //! What a person sees of Sprag: health, the admin API and the dashboard, on a listener of their own.
 //!
 //! - `guard`: what every request must be like, and what every answer carries
-//! - `access`, `sessions`, `throttle`, `login`: who may enter
+//! - `access`, `operator`, `sessions`, `csrf`, `throttle`, `login`: who may enter, and what they may do
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
 //! - `live`: telling open pages that something happened
 //! - `records`: reading the history without holding up the runtime
@@ -11,10 +11,12 @@
 mod access;
 pub(crate) mod api;
 mod assets;
+mod csrf;
 mod guard;
 mod health;
 mod live;
 mod login;
+mod operator;
 mod pages;
 mod problem;
 mod records;
@@ -58,6 +60,8 @@ pub struct Addresses {
 pub(crate) struct Admin {
     app: Arc<App>,
     token: Secret,
+    /// For those who may only look.
+    viewer_token: Option<Secret>,
     addresses: Addresses,
     started: Timestamp,
     sessions: Sessions,
@@ -125,6 +129,7 @@ impl Admin {
 pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: CancellationToken) -> Router {
     let admin = Arc::new(Admin {
         started: app.clock.now(),
+        viewer_token: app.settings.load().admin.viewer_token.clone(),
         records: Records::new(app.history.clone()),
         sessions: Sessions::default(),
         throttle: Throttle::default(),
@@ -137,7 +142,7 @@ pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: Canc
     Router::new()
         .merge(health::routes())
         .merge(assets::routes())
-        .merge(login::routes())
+        .merge(login::routes(&admin))
         .nest("/api/v1", api::routes(&admin))
         .merge(pages::routes(&admin))
         .fallback(pages::nothing_here)

@@ -183,7 +183,7 @@ fn budget(budget: &KeyBudget) -> String {
 }
 
 /// A time such as `90`, `90s`, `15m`, `1h`, `30d` or `4w`, in seconds.
-fn seconds(text: &str) -> Result<u32> {
+pub(super) fn seconds(text: &str) -> Result<u32> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let unit: u32 = match unit {

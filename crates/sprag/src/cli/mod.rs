@@ -15,6 +15,7 @@ mod scan;
 mod serve;
 mod status;
 mod table;
+mod tokens;
 mod top;
 
 use std::io::Write;
@@ -104,6 +105,8 @@ enum Command {
     Agents(agents::Agents),
     /// List virtual keys, make one, take one back, or give one a new secret
     Keys(keys::Keys),
+    /// List tokens for the dashboard and the admin API, make one, or take one back
+    Tokens(tokens::Tokens),
     /// Show budgets with what is spent and set aside, or correct what was spent
     Budgets(budgets::Budgets),
     /// Show what models cost, or take a newer list of prices
@@ -159,6 +162,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Kills(kills)) => kill::kills(&kills),
         Some(Command::Agents(agents)) => agents::agents(&agents),
         Some(Command::Keys(keys)) => keys::keys(&keys),
+        Some(Command::Tokens(tokens)) => tokens::tokens(&tokens),
         Some(Command::Budgets(budgets)) => budgets::budgets(&budgets),
         Some(Command::Prices { command: None }) => prices::list(None, None, false, Flags::default()),
         Some(Command::Prices { command: Some(PricesCommand::List { model, of, json, flags }) }) => {

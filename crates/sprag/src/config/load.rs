@@ -148,6 +148,7 @@ pub fn needs_restart(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("proxy.drain_seconds", old.proxy.drain != new.proxy.drain),
         ("admin.listen", old.admin.listen != new.admin.listen),
         ("admin.token", old.admin.token != new.admin.token),
+        ("admin.viewer_token", old.admin.viewer_token != new.admin.viewer_token),
         ("data.dir", old.data_dir != new.data_dir),
         ("events", old.events != new.events),
         ("log.format", old.log.format != new.log.format),

@@ -182,6 +182,6 @@ mod tests {
     fn secrets_are_known() {
         let secret: Vec<_> =
             keys().into_iter().filter(|key| is_secret(key.node)).map(|key| key.path.join(".")).collect();
-        assert_eq!(secret, ["admin.token", "providers.*.api_key", "providers.*.headers"]);
+        assert_eq!(secret, ["admin.token", "admin.viewer_token", "providers.*.api_key", "providers.*.headers"]);
     }
 }

@@ -102,6 +102,8 @@ pub struct Admin {
     pub listen: SocketAddr,
     /// The configured token. Without one, [`keep_admin_token`](super::keep_admin_token) makes one.
     pub token: Option<Secret>,
+    /// The token of those who may look and change nothing.
+    pub viewer_token: Option<Secret>,
 }
 
 /// One API behind Sprag.

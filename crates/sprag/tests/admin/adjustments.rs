@@ -42,7 +42,7 @@ async fn a_correction_leaves_an_event_with_before_and_after() {
     let events = till.world.sprag.events();
     let event = events.iter().find(|event| event.act.is_some()).unwrap();
     let act = event.act.as_ref().unwrap();
-    assert_eq!((act.what, act.by.as_str(), act.reason.as_str()), (ActKind::AdjustBudget, "anna", "refund"));
+    assert_eq!((act.what, act.by.as_str(), act.reason.as_str()), (ActKind::AdjustBudget, "admin (anna)", "refund"));
     assert_eq!((act.target.as_str(), event.agent.as_str()), ("agent:bot daily", "bot"));
     let expected = json!({
         "asked_usd": -0.1, "amount_usd": -0.1, "amount_nano_usd": -100_000_000, "before_usd": 0.3, "after_usd": 0.2,

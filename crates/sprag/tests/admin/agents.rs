@@ -43,7 +43,7 @@ async fn a_policy_is_set_holds_at_once_and_is_taken_back() {
     let acts: Vec<_> = events["items"].as_array().unwrap().iter().filter(|event| event["kind"] == "admin").collect();
     let told: Vec<_> = acts.iter().rev().map(|e| (&e["act"]["what"], &e["act"]["by"], &e["act"]["detail"])).collect();
     let what = Value::from("set_policy");
-    assert_eq!(told, [(&what, &"anna".into(), &set["policy"]), (&what, &"admin".into(), &back["policy"])]);
+    assert_eq!(told, [(&what, &"admin (anna)".into(), &set["policy"]), (&what, &"admin".into(), &back["policy"])]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,9 +67,9 @@ async fn acts_are_told_in_a_sentence_among_the_calls() {
     let found = |told: &str| shown.lines().any(|line| line.ends_with(told));
     for told in [
         "budget reached: agent:bot daily: 100 % of $1.00 used",
-        "budget adjusted: agent:bot daily -$0.250000 to $0.750000 by anna: refund",
-        "killed run:bot/task by ben: enough",
-        "killed all by ben: fire",
+        "budget adjusted: agent:bot daily -$0.250000 to $0.750000 by admin (anna): refund",
+        "killed run:bot/task by admin (ben): enough",
+        "killed all by admin (ben): fire",
     ] {
         assert!(found(told), "{told}: {shown}");
     }

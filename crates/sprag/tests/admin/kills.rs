@@ -33,7 +33,7 @@ async fn a_run_is_killed_shown_so_and_resumed() {
     let kill = done(&world, "POST", &format!("{PATH}/kill"), &json!({"reason": "too much", "by": "anna"})).await;
     assert_eq!(
         (&kill["scope"], &kill["kind"], &kill["by"]),
-        (&"run:default/a/b".into(), &"kill".into(), &"anna".into())
+        (&"run:default/a/b".into(), &"kill".into(), &"admin (anna)".into())
     );
     assert_eq!(world.call(&[RUN]).await.status, 403);
     let run = world.json(PATH).await;
@@ -58,7 +58,7 @@ async fn a_run_is_killed_shown_so_and_resumed() {
     let events = world.json("/events?run=a%2Fb").await;
     let acts: Vec<_> = events["items"].as_array().unwrap().iter().filter(|event| event["kind"] == "admin").collect();
     let told: Vec<_> = acts.iter().rev().map(|e| (e["act"]["what"].clone(), e["act"]["by"].clone())).collect();
-    let expected = [("kill", "anna"), ("resume", "admin"), ("pause", "admin"), ("approve", "admin")];
+    let expected = [("kill", "admin (anna)"), ("resume", "admin"), ("pause", "admin"), ("approve", "admin")];
     assert_eq!(told, expected.map(|(what, by)| (what.into(), by.into())));
 }
 
@@ -173,7 +173,9 @@ async fn the_pages_have_buttons_for_it() {
     let world = World::start().await;
     world.call(&[RUN]).await;
     let cookie = world.sign_in().await;
-    let headers = [("cookie", cookie.as_str()), ("origin", "null"), ("sec-fetch-site", "same-origin")];
+    let csrf = world.csrf(&cookie).await;
+    let from_here = [("origin", "null"), ("sec-fetch-site", "same-origin"), ("x-csrf-token", csrf.as_str())];
+    let headers = [&[("cookie", cookie.as_str())], &from_here[..]].concat();
     let page = text(&world.page("/run?agent=default&id=a%2Fb").await);
     assert!(page.contains("Kill run") && !page.contains("Resume"), "{page}");
     let answer = world.submit("/run/kill", "agent=default&id=a%2Fb&reason=%3Cb%3Estop", &headers).await;

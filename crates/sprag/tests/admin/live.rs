@@ -22,7 +22,8 @@ async fn an_open_page_is_told_of_calls_and_of_what_people_change() {
     assert_eq!(page.status, 200);
     world.call(&[("x-sprag-run-id", "task")]).await;
     told(&mut page).await;
-    world.submit("/agents/deactivate", "name=default", &[("cookie", &cookie)]).await;
+    let form = format!("name=default&csrf={}", world.csrf(&cookie).await);
+    assert_eq!(world.submit("/agents/deactivate", &form, &[("cookie", &cookie)]).await.status, 303);
     told(&mut page).await;
 }
 
@@ -34,7 +35,8 @@ async fn a_page_whose_session_is_over_is_told_nothing_more() {
 
     let cookie = world.sign_in().await;
     let mut page = world.ask("/live").header("cookie", &cookie).send().await.unwrap();
-    world.submit("/logout", "", &[("cookie", &cookie)]).await;
+    let form = format!("csrf={}", world.csrf(&cookie).await);
+    assert_eq!(world.submit("/logout", &form, &[("cookie", &cookie)]).await.status, 303);
     world.call(&[]).await;
     while let Some(piece) = page.next().await.unwrap() {
         assert!(!String::from_utf8_lossy(&piece).contains("changed"));

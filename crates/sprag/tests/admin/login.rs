@@ -33,7 +33,7 @@ async fn the_form_signs_in_and_the_button_signs_out() {
 
     let wrong = world.submit("/login", "token=wrong", &[]).await;
     assert_eq!((wrong.status.as_u16(), wrong.header("set-cookie")), (401, ""));
-    assert!(text(&wrong).contains("this is not the admin token"));
+    assert!(text(&wrong).contains("this token is not known"));
 
     let right = world.submit("/login", &format!("token={}", world.token), &[("sec-fetch-site", "same-origin")]).await;
     assert_eq!(right.header("location"), "/");
@@ -45,10 +45,17 @@ async fn the_form_signs_in_and_the_button_signs_out() {
     assert_eq!(foreign.status, 403);
     assert_eq!(world.ask("/").header("cookie", &cookie).fetch().await.unwrap().status, 200, "still in");
 
-    let left = world.submit("/logout", "", &[("cookie", &cookie), ("sec-fetch-site", "same-origin")]).await;
+    let without = world.submit("/logout", "", &[("cookie", &cookie), ("sec-fetch-site", "same-origin")]).await;
+    assert_eq!(without.status, 403, "a form that Sprag did not give");
+    assert_eq!(world.ask("/").header("cookie", &cookie).fetch().await.unwrap().status, 200, "still in");
+
+    let form = format!("csrf={}", world.csrf(&cookie).await);
+    let left = world.submit("/logout", &form, &[("cookie", &cookie), ("sec-fetch-site", "same-origin")]).await;
     assert_eq!(left.header("location"), "/login");
     assert!(left.header("set-cookie").contains("Max-Age=0"));
     assert_eq!(world.ask("/").header("cookie", &cookie).fetch().await.unwrap().status, 303, "the session is over");
+    let again = world.submit("/logout", "", &[("cookie", &cookie)]).await;
+    assert_eq!(again.header("location"), "/login", "who is out already needs nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]

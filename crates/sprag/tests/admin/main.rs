@@ -11,14 +11,17 @@ mod commands_agents;
 mod commands_budgets;
 mod commands_kill;
 mod commands_top;
+mod csrf;
 mod health;
 mod kills;
 mod live;
 mod login;
 mod pages;
+mod roles;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
 mod till;
+mod tokens;
 mod verdicts;
 mod world;

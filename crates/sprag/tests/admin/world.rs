@@ -68,6 +68,13 @@ impl World {
         cookie(&answer)
     }
 
+    /// What the forms of a signed-in browser carry.
+    pub(crate) async fn csrf(&self, cookie: &str) -> String {
+        let page = text(&self.ask("/").header("cookie", cookie).fetch().await.unwrap());
+        let field = page.split("name=\"csrf\" value=\"").nth(1).unwrap();
+        field.split('"').next().unwrap().to_owned()
+    }
+
     /// What a signed-in browser gets.
     pub(crate) async fn page(&self, path: &str) -> Whole {
         let cookie = self.sign_in().await;

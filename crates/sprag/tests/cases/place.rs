@@ -72,7 +72,11 @@ impl Place {
     /// Presses a button of a page.
     pub(crate) async fn submit(&self, path: &str, form: &str) -> u16 {
         let cookie = self.sign_in().await;
-        let call = client::post(format!("http://{}{path}", self.sprag.admin), form.to_owned());
+        let page =
+            client::get(format!("http://{}/", self.sprag.admin)).header("cookie", &cookie).fetch().await.unwrap();
+        let page = String::from_utf8(page.body.to_vec()).unwrap();
+        let csrf = page.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let call = client::post(format!("http://{}{path}", self.sprag.admin), format!("{form}&csrf={csrf}"));
         let call = call.header("content-type", "application/x-www-form-urlencoded").header("cookie", &cookie);
         call.header("origin", "null").header("sec-fetch-site", "same-origin").fetch().await.unwrap().status.as_u16()
     }

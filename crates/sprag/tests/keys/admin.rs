@@ -51,7 +51,9 @@ async fn a_key_is_made_shown_once_listed_and_taken_back() {
     let acts: Vec<_> = place.sprag.events().into_iter().filter(|event| event.kind == EventKind::Admin).collect();
     let told: Vec<_> =
         acts.iter().map(|event| event.act.as_ref().unwrap()).map(|act| (act.what, act.by.as_str())).collect();
-    assert_eq!(told, [(ActKind::CreateKey, "anna"), (ActKind::RotateKey, "admin"), (ActKind::RevokeKey, "ben")]);
+    let expected =
+        [(ActKind::CreateKey, "admin (anna)"), (ActKind::RotateKey, "admin"), (ActKind::RevokeKey, "admin (ben)")];
+    assert_eq!(told, expected);
     let target = format!("key:{id}");
     assert!(acts.iter().all(|event| event.act.as_ref().unwrap().target == target && event.agent.as_str() == "bot"));
     let (_, events) = place.admin("GET", "/events", &json!({})).await;

@@ -1,4 +1,5 @@
-//! What must never be lost: kills, resumed runs, virtual keys, where agents stand, and corrections of what was spent.
+//! What must never be lost: kills, resumed runs, virtual keys, admin tokens, where agents stand, and
+//! corrections of what was spent.
 //!
 //! Everything is read once, at the start, into a [`Snapshot`] that requests look at without a lock. A change is on disk
 //! before anybody sees it, then a new snapshot takes the place of the old one. A kill that the disk refuses holds all
@@ -8,13 +9,16 @@
 mod keys;
 mod snapshot;
 mod table;
+mod tokens;
 mod writer;
 
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use sprag_core::id::AgentName;
-use sprag_core::limits::{ADJUSTMENTS, AGENT_STANDINGS, KILLED_RUNS, RUN_MARKS, VIRTUAL_KEYS, WIDE_KILLS};
+use sprag_core::limits::{
+    ADJUSTMENTS, ADMIN_TOKENS, AGENT_STANDINGS, KILLED_RUNS, RUN_MARKS, VIRTUAL_KEYS, WIDE_KILLS,
+};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AccountId, AgentStanding, Kill, KillScope};
 use sprag_core::time::Timestamp;
@@ -29,6 +33,7 @@ use writer::Writer;
 
 pub use keys::{KeyEntry, SecretHash};
 pub use snapshot::{Mark, Snapshot};
+pub use tokens::TokenEntry;
 
 /// The catalog of one data directory.
 pub struct Catalog {
@@ -56,6 +61,8 @@ pub struct Bounds {
     pub adjustments: usize,
     /// Virtual keys, those that ended included.
     pub keys: usize,
+    /// Admin tokens, those that ended included.
+    pub tokens: usize,
 }
 
 impl Default for Bounds {
@@ -67,6 +74,7 @@ impl Default for Bounds {
             agents: AGENT_STANDINGS,
             adjustments: ADJUSTMENTS,
             keys: VIRTUAL_KEYS,
+            tokens: ADMIN_TOKENS,
         }
     }
 }

@@ -9,6 +9,7 @@ use sprag_core::policy::{AccountId, AgentStanding, Kills, Span};
 use sprag_core::time::Timestamp;
 
 use super::keys::Keys;
+use super::tokens::Tokens;
 use crate::run_key::RunKey;
 
 /// Everything that requests ask the catalog. A value: it never changes.
@@ -23,6 +24,7 @@ pub struct Snapshot {
     /// By account, then by the moment that they are for.
     pub(super) adjustments: Arc<HashMap<AccountId, BTreeMap<Timestamp, NanoUsd>>>,
     pub(super) keys: Arc<Keys>,
+    pub(super) tokens: Arc<Tokens>,
 }
 
 /// Where a run stood when it was resumed.

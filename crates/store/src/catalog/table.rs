@@ -11,8 +11,8 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AccountId, AgentStanding, Kill, KillScope};
 use sprag_core::time::Timestamp;
 
-use super::keys;
 use super::snapshot::{Mark, Snapshot};
+use super::{keys, tokens};
 use crate::run_key::RunKey;
 
 pub(super) fn read(connection: &Connection) -> rusqlite::Result<Snapshot> {
@@ -40,6 +40,7 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Snapshot> {
         }
     }
     snapshot.keys = Arc::new(keys::read(connection)?);
+    snapshot.tokens = Arc::new(tokens::read(connection)?);
     Ok(snapshot)
 }
 

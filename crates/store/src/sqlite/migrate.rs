@@ -22,11 +22,12 @@ pub(crate) const HISTORY: Migrations = &[
     include_str!("../schema/007_dlp.sql"),
 ];
 
-/// Kills, agents, virtual keys and what was set by hand.
+/// Kills, agents, virtual keys, admin tokens and what was set by hand.
 pub(crate) const CATALOG: Migrations = &[
     include_str!("../schema/catalog_001.sql"),
     include_str!("../schema/catalog_002.sql"),
     include_str!("../schema/catalog_003.sql"),
+    include_str!("../schema/catalog_004.sql"),
 ];
 
 /// Applies what the file has not seen yet, each migration in a transaction of its own.

@@ -13,10 +13,10 @@ use sprag_store::history::AgentRow;
 use sprag_store::{StoreError, catalog::Snapshot};
 
 use super::body::Body;
-use super::kills::name;
 use super::model::{AgentDetail, AgentSummary, Limits, Listing, PolicyRecord, sources};
 use super::params;
 use crate::acts::{PolicyRefused, set_for};
+use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 
@@ -58,10 +58,14 @@ pub(super) async fn show(
     Ok(Json(admin.detail(&agent, row.as_ref())))
 }
 
-pub(super) async fn add(State(admin): State<Shared>, Body(new): Body<NewAgent>) -> Result<Json<AgentDetail>, Problem> {
+pub(super) async fn add(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Body(new): Body<NewAgent>,
+) -> Result<Json<AgentDetail>, Problem> {
     let agent = params::agent_name(new.name.as_deref())?;
     let agent = agent.ok_or_else(|| Problem::bad_request("say what the agent is called in `name`"))?;
-    let by = name(new.by)?;
+    let by = operator.acting(new.by)?;
     if admin.agent_row(&agent).await?.is_some() {
         return Err(known(&agent));
     }
@@ -72,11 +76,12 @@ pub(super) async fn add(State(admin): State<Shared>, Body(new): Body<NewAgent>) 
 
 pub(super) async fn change(
     State(admin): State<Shared>,
+    operator: Operator,
     path: Result<Path<String>, PathRejection>,
     Body(change): Body<Change>,
 ) -> Result<Json<AgentDetail>, Problem> {
     let agent = agent_of(path)?;
-    let by = name(change.by)?;
+    let by = operator.acting(change.by)?;
     if let Some(problem) = change.kill_switch.and_then(KillSwitchChange::problem) {
         return Err(Problem::bad_request(format!("`kill_switch`: {problem}")));
     }

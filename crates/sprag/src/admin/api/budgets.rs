@@ -7,10 +7,10 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::AccountId;
 
 use super::body::Body;
-use super::kills::name;
 use super::model::{AccountRecord, Listing, Usd};
 use super::params::{self, Params};
 use crate::acts::{AdjustRefused, Adjustment};
+use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 use crate::budgets::{BudgetFilter, BudgetPage};
@@ -52,6 +52,7 @@ pub(super) async fn list(
 
 pub(super) async fn adjust(
     State(admin): State<Shared>,
+    operator: Operator,
     Body(order): Body<Order>,
 ) -> Result<Json<AccountRecord>, Problem> {
     let Some(account) = &order.account else {
@@ -64,7 +65,7 @@ pub(super) async fn adjust(
     let Some(reason) = order.reason.filter(|reason| !reason.trim().is_empty()) else {
         return Err(Problem::bad_request("say why in `reason`: it stays on record"));
     };
-    let order = Adjustment { account, amount, reason, by: name(order.by)? };
+    let order = Adjustment { account, amount, reason, by: operator.acting(order.by)? };
     let adjusted = admin.app.adjust_budget(order.clone()).await.map_err(|error| match error {
         AdjustRefused::Unknown(_) => Problem::not_found(format!("{error}, so nothing was changed")),
         AdjustRefused::Store(error) => error.into(),

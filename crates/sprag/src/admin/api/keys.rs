@@ -13,10 +13,11 @@ use sprag_store::StoreError;
 use sprag_store::catalog::KeyEntry;
 
 use super::body::Body;
-use super::kills::{end, name};
+use super::kills::end;
 use super::model::{KeyBudget, KeyRecord, Listing, Usd};
 use super::params::{self, Params};
 use crate::acts::{IssuedKey, KeyOrder};
+use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 
@@ -84,7 +85,11 @@ pub(super) async fn show(State(admin): State<Shared>, Path(id): Path<String>) ->
     Ok(Json(KeyRecord::new(&entry.key, admin.app.clock.now())))
 }
 
-pub(super) async fn create(State(admin): State<Shared>, Body(order): Body<Order>) -> Result<Json<KeyRecord>, Problem> {
+pub(super) async fn create(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Body(order): Body<Order>,
+) -> Result<Json<KeyRecord>, Problem> {
     let agent = params::agent_name(order.agent.as_deref())?;
     let agent = agent.ok_or_else(|| Problem::bad_request("say whom the key speaks for in `agent`"))?;
     if order.name.chars().count() > KEY_NAME_CHARS || order.name.chars().any(char::is_control) {
@@ -95,7 +100,7 @@ pub(super) async fn create(State(admin): State<Shared>, Body(order): Body<Order>
         name: order.name,
         expires_at: end(&order.expires_at, order.expires_in_seconds, admin.app.clock.now())?,
         budget: budget(order.budget.unwrap_or_default())?,
-        by: name(order.by)?,
+        by: operator.acting(order.by)?,
     };
     let issued = admin.app.create_key(order).await.map_err(|error| match error {
         StoreError::Full { .. } => Problem::conflict(error.to_string()),
@@ -106,22 +111,25 @@ pub(super) async fn create(State(admin): State<Shared>, Body(order): Body<Order>
 
 pub(super) async fn revoke(
     State(admin): State<Shared>,
+    operator: Operator,
     Path(id): Path<String>,
     Params(plea): Params<Plea>,
 ) -> Result<Json<KeyRecord>, Problem> {
-    let revoked = admin.app.revoke_key(id, name(plea.by)?).await.map_err(|error| Problem::unwritten(&error))?;
+    let revoked =
+        admin.app.revoke_key(id, operator.acting(plea.by)?).await.map_err(|error| Problem::unwritten(&error))?;
     Ok(Json(KeyRecord::new(&revoked.ok_or_else(unknown)?.key, admin.app.clock.now())))
 }
 
 pub(super) async fn rotate(
     State(admin): State<Shared>,
+    operator: Operator,
     Path(id): Path<String>,
     Body(rotation): Body<Rotation>,
 ) -> Result<Json<KeyRecord>, Problem> {
     if rotation.grace_seconds > KEY_GRACE_SECONDS {
         return Err(Problem::bad_request(format!("`grace_seconds` is a number from 0 to {KEY_GRACE_SECONDS}")));
     }
-    let rotated = admin.app.rotate_key(id.clone(), rotation.grace_seconds, name(rotation.by)?).await?;
+    let rotated = admin.app.rotate_key(id.clone(), rotation.grace_seconds, operator.acting(rotation.by)?).await?;
     rotated.map(|issued| admin.issued(&issued)).ok_or_else(|| admin.unrotated(&id))
 }
 

@@ -14,12 +14,9 @@ use super::body::Body;
 use super::model::{KillRecord, Listing};
 use super::params::{self, Params};
 use crate::acts::KillOrder;
+use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
-
-/// Who acts where nobody says: whoever has the token.
-pub(in crate::admin) const ADMIN: &str = "admin";
-const NAME_CHARS: usize = 64;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,7 +67,11 @@ pub(super) async fn list(
     Ok(Json(Listing { items, next }))
 }
 
-pub(super) async fn add(State(admin): State<Shared>, Body(order): Body<Order>) -> Result<Json<KillRecord>, Problem> {
+pub(super) async fn add(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Body(order): Body<Order>,
+) -> Result<Json<KillRecord>, Problem> {
     let Some(scope) = &order.scope else { return Err(Problem::bad_request("say what to stop in `scope`")) };
     let field = |name: &str, error: BadScope| Problem::bad_request(format!("`{name}`: {error}"));
     let scope: KillScope = scope.parse().map_err(|error| field("scope", error))?;
@@ -78,21 +79,23 @@ pub(super) async fn add(State(admin): State<Shared>, Body(order): Body<Order>) -
         Some(route) => scope.on(route).map_err(|error| field("route", error))?,
         None => scope,
     };
-    admin.kill(scope, order).await.map(|kill| Json(KillRecord::from(&*kill)))
+    admin.kill(&operator, scope, order).await.map(|kill| Json(KillRecord::from(&*kill)))
 }
 
 pub(super) async fn lift(
     State(admin): State<Shared>,
+    operator: Operator,
     Path(id): Path<String>,
     Params(plea): Params<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
-    let lifted = admin.app.lift(id, name(plea.by)?).await?;
+    let lifted = admin.app.lift(id, operator.acting(plea.by)?).await?;
     let kill = lifted.ok_or_else(|| Problem::not_found("there is no kill of this id in force"))?;
     Ok(Json(KillRecord::from(&*kill)))
 }
 
 pub(super) async fn kill_run(
     State(admin): State<Shared>,
+    operator: Operator,
     path: Result<Path<(String, String)>, PathRejection>,
     Body(order): Body<Order>,
 ) -> Result<Json<KillRecord>, Problem> {
@@ -100,20 +103,22 @@ pub(super) async fn kill_run(
     if order.scope.is_some() || order.route.is_some() {
         return Err(Problem::bad_request("the run is named by the path; leave `scope` and `route` out"));
     }
-    admin.kill(KillScope::run(&agent, &id), order).await.map(|kill| Json(KillRecord::from(&*kill)))
+    admin.kill(&operator, KillScope::run(&agent, &id), order).await.map(|kill| Json(KillRecord::from(&*kill)))
 }
 
 pub(super) async fn resume(
     State(admin): State<Shared>,
+    operator: Operator,
     path: Result<Path<(String, String)>, PathRejection>,
     Body(plea): Body<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
-    let kill = admin.resume(run_of(path)?, plea.by).await?;
+    let kill = admin.resume(&operator, run_of(path)?, plea.by).await?;
     Ok(Json(KillRecord::from(&*kill)))
 }
 
 pub(super) async fn approve(
     State(admin): State<Shared>,
+    operator: Operator,
     path: Result<Path<(String, String)>, PathRejection>,
     Body(plea): Body<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
@@ -122,20 +127,25 @@ pub(super) async fn approve(
     if snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| kill.kind == KillKind::Kill) {
         return Err(Problem::conflict("this run does not wait for approval, it was killed; resume it"));
     }
-    let kill = admin.resume(run, plea.by).await?;
+    let kill = admin.resume(&operator, run, plea.by).await?;
     Ok(Json(KillRecord::from(&*kill)))
 }
 
 impl Admin {
     /// Stops what somebody wants stopped.
-    pub(in crate::admin) async fn kill(&self, scope: KillScope, order: Order) -> Result<Arc<Kill>, Problem> {
+    pub(in crate::admin) async fn kill(
+        &self,
+        operator: &Operator,
+        scope: KillScope,
+        order: Order,
+    ) -> Result<Arc<Kill>, Problem> {
         let now = self.app.clock.now();
         let order = KillOrder {
             scope,
             kind: if order.pause { KillKind::Pause } else { KillKind::Kill },
             reason: order.reason.filter(|reason| !reason.trim().is_empty()).unwrap_or_else(|| "manual".to_owned()),
             expires_at: end(&order.expires_at, order.expires_in_seconds, now)?,
-            by: name(order.by)?,
+            by: operator.acting(order.by)?,
             proof: None,
         };
         self.app.kill(order).await.map_err(|error| match error {
@@ -145,8 +155,13 @@ impl Admin {
     }
 
     /// Lets a run go on.
-    pub(in crate::admin) async fn resume(&self, run: RunKey, by: Option<String>) -> Result<Arc<Kill>, Problem> {
-        let resumed = self.app.resume(run, name(by)?).await?;
+    pub(in crate::admin) async fn resume(
+        &self,
+        operator: &Operator,
+        run: RunKey,
+        by: Option<String>,
+    ) -> Result<Arc<Kill>, Problem> {
+        let resumed = self.app.resume(run, operator.acting(by)?).await?;
         resumed.ok_or_else(|| {
             Problem::conflict("this run was not killed itself; if its calls are refused, `kills` shows what stops them")
         })
@@ -167,15 +182,6 @@ fn run_of(path: Result<Path<(String, String)>, PathRejection>) -> Result<RunKey,
         (Some(agent), Some(id)) => Ok(RunKey { agent, id }),
         _ => Err(Problem::not_found("a run is named by its agent and its id")),
     }
-}
-
-/// Who acts.
-pub(super) fn name(by: Option<String>) -> Result<String, Problem> {
-    let by = by.filter(|by| !by.is_empty()).unwrap_or_else(|| ADMIN.to_owned());
-    if by.chars().count() > NAME_CHARS || by.chars().any(char::is_control) || by == "sprag" {
-        return Err(Problem::bad_request("`by` is a name of at most 64 printable characters, other than sprag"));
-    }
-    Ok(by)
 }
 
 /// When something ends that was asked for with a moment or a time.

@@ -1,4 +1,5 @@
-//! The admin API: JSON under `/api/v1`, for whoever has the token. What it changes leaves an event.
+//! The admin API: JSON under `/api/v1`, for whoever has a token. What it changes leaves an event with
+//! the name of who did it.
 //!
 //! Listings come in pages: `{"items": […], "next": CURSOR or null}`. What goes wrong is a problem of RFC 9457.
 
@@ -9,10 +10,12 @@ mod detectors;
 mod events;
 mod keys;
 mod kills;
+mod me;
 pub(crate) mod model;
 mod params;
 mod runs;
 mod status;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -20,7 +23,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 
-pub(super) use self::kills::{ADMIN, Order};
+pub(super) use self::kills::Order;
 pub(super) use self::params::{Params, agent_name, run_id};
 pub(super) use self::status::midnight;
 use super::problem::Problem;
@@ -29,6 +32,7 @@ use super::{Admin, Shared, access};
 pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
     Router::new()
         .route("/status", get(status::show))
+        .route("/me", get(me::show))
         .route("/runs", get(runs::list))
         .route("/runs/{agent}/{id}", get(runs::show))
         .route("/runs/{agent}/{id}/kill", post(kills::kill_run))
@@ -39,6 +43,8 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/keys", get(keys::list).post(keys::create))
         .route("/keys/{id}", get(keys::show).delete(keys::revoke))
         .route("/keys/{id}/rotate", post(keys::rotate))
+        .route("/tokens", get(tokens::list).post(tokens::create))
+        .route("/tokens/{id}", delete(tokens::revoke))
         .route("/budgets", get(budgets::list))
         .route("/budgets/adjust", post(budgets::adjust))
         .route("/events", get(events::list))

@@ -9,6 +9,7 @@ mod money;
 mod policy;
 mod shadow;
 mod stops;
+mod tokens;
 
 use serde::{Deserialize, Serialize};
 use sprag_core::dlp::Sightings;
@@ -29,6 +30,7 @@ pub(in crate::admin::api) use self::policy::sources;
 pub(crate) use self::policy::{Limits, PolicyRecord};
 pub(crate) use self::shadow::{ShadowSums, WouldHaveStopped};
 pub(crate) use self::stops::{AgentDetail, KillRecord, StopRecord};
+pub(crate) use self::tokens::{Me, TokenRecord};
 
 /// A page of a listing.
 #[derive(Debug, Serialize, Deserialize)]

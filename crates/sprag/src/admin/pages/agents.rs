@@ -10,8 +10,9 @@ use sprag_core::policy::{DeactivatedBy, KillSwitchChange};
 
 use super::{Page, Shell, html, link};
 use crate::admin::Shared;
+use crate::admin::api;
 use crate::admin::api::model::AgentSummary;
-use crate::admin::api::{self, ADMIN};
+use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
 use crate::show;
 
@@ -54,23 +55,27 @@ pub(super) struct Switch {
     threshold: f64,
 }
 
-pub(super) async fn show(State(admin): State<Shared>) -> Page {
+pub(super) async fn show(State(admin): State<Shared>, visitor: Visitor) -> Page {
     let agents = admin.agents().await?.iter().map(AgentLine::new).collect();
-    Ok(html(StatusCode::OK, &Agents { shell: admin.shell("agents"), agents }))
+    Ok(html(StatusCode::OK, &Agents { shell: admin.shell("agents", visitor), agents }))
 }
 
-pub(super) async fn activate(State(admin): State<Shared>, Form(named): Form<Named>) -> Page {
-    admin.app.activate(agent(&named.name)?, ADMIN.to_owned()).await.map_err(Problem::from)?;
+pub(super) async fn activate(State(admin): State<Shared>, operator: Operator, Form(named): Form<Named>) -> Page {
+    admin.app.activate(agent(&named.name)?, operator.name).await.map_err(Problem::from)?;
     Ok(Redirect::to("/agents").into_response())
 }
 
-pub(super) async fn deactivate(State(admin): State<Shared>, Form(named): Form<Named>) -> Page {
-    let done = admin.app.deactivate(agent(&named.name)?, ADMIN.to_owned(), "manual".to_owned()).await;
+pub(super) async fn deactivate(State(admin): State<Shared>, operator: Operator, Form(named): Form<Named>) -> Page {
+    let done = admin.app.deactivate(agent(&named.name)?, operator.name, "manual".to_owned()).await;
     done.map_err(|error| Problem::unwritten(&error))?;
     Ok(Redirect::to("/agents").into_response())
 }
 
-pub(super) async fn set_kill_switch(State(admin): State<Shared>, Form(switch): Form<Switch>) -> Page {
+pub(super) async fn set_kill_switch(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Form(switch): Form<Switch>,
+) -> Page {
     let change = KillSwitchChange {
         enabled: Some(switch.enabled.is_some()),
         window_size: Some(switch.window_size),
@@ -79,7 +84,7 @@ pub(super) async fn set_kill_switch(State(admin): State<Shared>, Form(switch): F
     if let Some(problem) = change.problem() {
         return Err(Problem::bad_request(problem).into());
     }
-    admin.app.set_kill_switch(agent(&switch.name)?, change, ADMIN.to_owned()).await.map_err(Problem::from)?;
+    admin.app.set_kill_switch(agent(&switch.name)?, change, operator.name).await.map_err(Problem::from)?;
     Ok(Redirect::to("/agents").into_response())
 }
 

@@ -13,6 +13,7 @@ use super::rows::{Bar, Moment, Money};
 use super::{Page, Shell, html, link};
 use crate::admin::Shared;
 use crate::admin::api::{self, Params};
+use crate::admin::operator::Visitor;
 use crate::admin::problem::Problem;
 use crate::budgets::{BudgetFilter, BudgetRow};
 
@@ -63,7 +64,11 @@ struct BudgetLine {
     is_corrected: bool,
 }
 
-pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Wanted>, Problem>) -> Page {
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
     let Params(wanted) = wanted?;
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let with_runs = wanted.runs.is_some();
@@ -76,7 +81,7 @@ pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Want
         link::to("/budgets", &[("agent", Some(&agent)), ("runs", with_runs.then_some("on")), ("cursor", cursor)])
     };
     let page = Budgets {
-        shell: admin.shell("budgets"),
+        shell: admin.shell("budgets", visitor),
         budgets: page.rows.iter().map(|row| BudgetLine::new(row, now)).collect(),
         agents: agents.into_iter().map(|agent| agent.name).collect(),
         with_runs,

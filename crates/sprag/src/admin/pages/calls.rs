@@ -10,6 +10,7 @@ use super::rows::CallLine;
 use super::{Page, Shell, html, link};
 use crate::admin::Shared;
 use crate::admin::api::{self, Params};
+use crate::admin::operator::Visitor;
 use crate::admin::problem::Problem;
 
 const ROWS: u32 = 100;
@@ -35,7 +36,11 @@ struct Calls {
     older: Option<String>,
 }
 
-pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Wanted>, Problem>) -> Page {
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
     let Params(wanted) = wanted?;
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let model = wanted.model.filter(|model| !model.is_empty());
@@ -53,7 +58,7 @@ pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Want
         link::to("/calls", &[("agent", agent.as_deref()), ("model", model.as_deref()), ("cursor", cursor)])
     };
     let page = Calls {
-        shell: admin.shell("calls"),
+        shell: admin.shell("calls", visitor),
         calls: page.items.iter().map(|event| CallLine::new(event, now)).collect(),
         agents: agents.into_iter().map(|agent| agent.name.to_string()).collect(),
         newest: wanted.cursor.is_some().then(|| here(None)),

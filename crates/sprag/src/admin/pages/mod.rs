@@ -24,6 +24,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::assets::Files;
+use super::operator::Visitor;
 use super::problem::Problem;
 use super::{Admin, Shared, access, assets, live};
 
@@ -39,6 +40,12 @@ struct Shell {
     problems: Vec<String>,
     /// Requests that loop detection failed on.
     detection_failures: u64,
+    /// Who looks at it.
+    operator: String,
+    /// Whether they may change anything: otherwise there are no forms.
+    may_change: bool,
+    /// What every form carries, in the field `csrf`.
+    csrf: String,
 }
 
 /// A page in the navigation.
@@ -100,6 +107,11 @@ pub(super) async fn nothing_here(State(_): State<Shared>, uri: Uri) -> Response 
     if uri.path().starts_with("/api/") { problem.into_response() } else { PageProblem(problem).into_response() }
 }
 
+/// A problem as a browser shows it.
+pub(super) fn problem(problem: Problem) -> Response {
+    PageProblem(problem).into_response()
+}
+
 /// Renders a template.
 pub(super) fn html(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
@@ -113,7 +125,7 @@ pub(super) fn html(status: StatusCode, template: &impl Template) -> Response {
 }
 
 impl Admin {
-    fn shell(&self, here: &'static str) -> Shell {
+    fn shell(&self, here: &'static str, visitor: Visitor) -> Shell {
         Shell {
             files: assets::files(),
             version: env!("CARGO_PKG_VERSION"),
@@ -122,6 +134,9 @@ impl Admin {
             is_all_stopped: self.is_all_stopped(),
             problems: self.recording_problems(),
             detection_failures: self.app.detection_failures.number(),
+            operator: visitor.operator.name,
+            may_change: visitor.operator.role.may_change(),
+            csrf: visitor.csrf,
         }
     }
 }

@@ -7,6 +7,7 @@ use sprag_store::history::{EventFilter, RunFilter, Totals};
 
 use super::rows::{CallLine, RunLine};
 use super::{Page, Shell, html};
+use crate::admin::operator::Visitor;
 use crate::admin::{Shared, api, guard};
 use crate::show;
 
@@ -40,7 +41,7 @@ struct Today {
     blocked: u64,
 }
 
-pub(super) async fn show(State(admin): State<Shared>, request: Request) -> Page {
+pub(super) async fn show(State(admin): State<Shared>, visitor: Visitor, request: Request) -> Page {
     let proxy = proxy_url(&admin, &request);
     let now = admin.app.clock.now();
     let read = admin.records.read(move |history| {
@@ -52,7 +53,7 @@ pub(super) async fn show(State(admin): State<Shared>, request: Request) -> Page 
     let (totals, mut runs, calls) = read.await?;
     admin.expire(&mut runs);
     let page = Overview {
-        shell: admin.shell("overview"),
+        shell: admin.shell("overview", visitor),
         today: Today::new(&totals),
         in_flight: admin.app.state.counts().in_flight as u64,
         kills: admin.kills_in_force(),

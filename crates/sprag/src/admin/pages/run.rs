@@ -18,6 +18,7 @@ use super::rows::{CallLine, Moment, RunLine, RunRef, origin};
 use super::{Page, Shell, html, link};
 use crate::admin::Shared;
 use crate::admin::api::{self, Order, Params};
+use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
 use crate::show;
 
@@ -93,7 +94,11 @@ struct Facts {
     agent_href: String,
 }
 
-pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Wanted>, Problem>) -> Page {
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
     let Params(wanted) = wanted?;
     let (agent, id) = (api::agent_name(wanted.agent.as_deref())?, api::run_id(wanted.id.as_deref())?);
     let (Some(agent), Some(id)) = (agent, id) else {
@@ -121,7 +126,7 @@ pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Want
     };
     let shown = steps.items.iter().filter_map(|event| Some(event.run.as_ref()?.step)).collect();
     let page = RunPage {
-        shell: admin.shell("runs"),
+        shell: admin.shell("runs", visitor),
         stopped: run.stopped.as_ref().map(|stopped| Stopped::new(stopped, &run, &shown, now)),
         can_resume: run.stopped.as_ref().is_some_and(|stopped| stopped.through.is_none()),
         would: would.map(|would| Would::new(&would, &shown)),
@@ -139,14 +144,14 @@ pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Want
     Ok(html(StatusCode::OK, &page))
 }
 
-pub(super) async fn kill(State(admin): State<Shared>, Form(target): Form<Target>) -> Page {
+pub(super) async fn kill(State(admin): State<Shared>, operator: Operator, Form(target): Form<Target>) -> Page {
     let key = target.key()?;
-    admin.kill(KillScope::run(&key.agent, &key.id), Order::because(target.reason)).await?;
+    admin.kill(&operator, KillScope::run(&key.agent, &key.id), Order::because(target.reason)).await?;
     Ok(Redirect::to(&link::to_run(&target.agent, &target.id)).into_response())
 }
 
-pub(super) async fn resume(State(admin): State<Shared>, Form(target): Form<Target>) -> Page {
-    admin.resume(target.key()?, None).await?;
+pub(super) async fn resume(State(admin): State<Shared>, operator: Operator, Form(target): Form<Target>) -> Page {
+    admin.resume(&operator, target.key()?, None).await?;
     Ok(Redirect::to(&link::to_run(&target.agent, &target.id)).into_response())
 }
 

@@ -10,6 +10,7 @@ use super::rows::RunLine;
 use super::{Page, PageProblem, Shell, html, link};
 use crate::admin::Shared;
 use crate::admin::api::{self, Params};
+use crate::admin::operator::Visitor;
 use crate::admin::problem::Problem;
 
 const ROWS: u32 = 50;
@@ -33,7 +34,11 @@ struct Runs {
     older: Option<String>,
 }
 
-pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Wanted>, Problem>) -> Page {
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
     let Params(wanted) = wanted?;
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let filter = RunFilter { agent: agent.clone(), ..RunFilter::default() };
@@ -47,7 +52,7 @@ pub(super) async fn show(State(admin): State<Shared>, wanted: Result<Params<Want
     let now = admin.app.clock.now();
     let agent = agent.map(|agent| agent.to_string());
     let page = Runs {
-        shell: admin.shell("runs"),
+        shell: admin.shell("runs", visitor),
         runs: page.items.iter().map(|run| RunLine::new(run, now)).collect(),
         agents: agents.into_iter().map(|agent| agent.name.to_string()).collect(),
         newest: wanted.cursor.is_some().then(|| link::to("/runs", &[("agent", agent.as_deref())])),

@@ -120,6 +120,9 @@ pub struct Admin {
     /// Token of the admin API and the dashboard. Without one, the first start makes one and keeps it in the data directory.
     #[schemars(example = &"a-long-random-text")]
     pub token: Option<Secret>,
+    /// A second token, for those who may see everything and change nothing. Without one, only the tokens that `sprag tokens` makes can do that.
+    #[schemars(example = &"another-long-random-text")]
+    pub viewer_token: Option<Secret>,
 }
 
 /// Where Sprag keeps its files.
@@ -220,7 +223,7 @@ impl Default for Proxy {
 
 impl Default for Admin {
     fn default() -> Admin {
-        Admin { listen: "127.0.0.1:7071".to_owned(), token: None }
+        Admin { listen: "127.0.0.1:7071".to_owned(), token: None, viewer_token: None }
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         let problem = Problem::value("admin.listen", "the proxy listens there already");
         problems.push(problem.hint("give them two ports: agents must not reach the admin API"));
     }
-    check_token(file.admin.token.as_ref(), &mut problems);
+    check_tokens(&file.admin, &mut problems);
     check_level(&file.log.level, &mut problems);
     let providers = provider::resolve_all(&file.providers, environment, &mut problems);
     let routing = routing(file, &providers, &mut problems);
@@ -57,7 +57,11 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     };
     Ok(Settings {
         proxy: proxy(&file.proxy, listen),
-        admin: Admin { listen: admin_listen, token: file.admin.token.clone() },
+        admin: Admin {
+            listen: admin_listen,
+            token: file.admin.token.clone(),
+            viewer_token: file.admin.viewer_token.clone(),
+        },
         data_dir: data_dir(file.data.dir.as_deref(), environment),
         providers,
         routing,
@@ -145,11 +149,17 @@ fn address(key: &str, text: &str, problems: &mut Vec<Problem>) -> Option<SocketA
     None
 }
 
-/// The token travels in a header.
-fn check_token(token: Option<&Secret>, problems: &mut Vec<Problem>) {
+/// Tokens travel in a header, and say who one is.
+fn check_tokens(admin: &file::Admin, problems: &mut Vec<Problem>) {
     let is_bad = |token: &Secret| token.reveal().is_empty() || !token.reveal().bytes().all(|b| b.is_ascii_graphic());
-    if token.is_some_and(is_bad) {
-        problems.push(Problem::value("admin.token", "a token is made of letters, digits and signs, without spaces"));
+    for (key, token) in [("admin.token", &admin.token), ("admin.viewer_token", &admin.viewer_token)] {
+        if token.as_ref().is_some_and(is_bad) {
+            problems.push(Problem::value(key, "a token is made of letters, digits and signs, without spaces"));
+        }
+    }
+    if admin.token.is_some() && admin.token == admin.viewer_token {
+        let problem = Problem::value("admin.viewer_token", "this is the admin token too");
+        problems.push(problem.hint("give viewers a token of their own, or they could change everything"));
     }
 }
 

@@ -8,12 +8,14 @@ use crate::config::sandbox::Sandbox;
 const GATEWAY: &str = "[providers.gw]\nbase_url = \"http://h\"\ndialect = \"openai\"\n";
 
 /// File, and what the user must see.
-const CASES: [(&str, &str); 30] = [
+const CASES: [(&str, &str); 32] = [
     ("[proxy]\nlisten = \":7070\"", "127.0.0.1:7070 for this machine only, 0.0.0.0:7070 for every one"),
     ("[proxy]\nlisten = \"127.0.0.1\"", "add a port"),
     ("[admin]\nlisten = \"example.com:1\"", "is not an address and a port"),
     ("[admin]\nlisten = \"127.0.0.1:7070\"", "the proxy listens there already"),
     ("[admin]\ntoken = \"\"", "a token is made of"),
+    ("[admin]\nviewer_token = \"a b\"", "a token is made of"),
+    ("[admin]\ntoken = \"same\"\nviewer_token = \"same\"", "this is the admin token too"),
     ("[log]\nlevel = \"inof\"", "did you mean \"info\"?"),
     ("[log]\nlevel = \"sprag=loud\"", "is not a log level"),
     ("[log]\ncalls = \"sometimes\"", "expected true, false or \"auto\", found \"sometimes\""),

@@ -1,0 +1,102 @@
+//! `/tokens`: admin tokens, made, listed, taken back.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use sprag_core::policy::{Role, check_operator_name};
+use sprag_store::StoreError;
+use sprag_store::catalog::TokenEntry;
+
+use super::body::Body;
+use super::kills::end;
+use super::model::{Listing, TokenRecord};
+use super::params::{self, Params};
+use crate::acts::TokenOrder;
+use crate::admin::Shared;
+use crate::admin::operator::{Operator, Pass};
+use crate::admin::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+/// What a token is asked with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Order {
+    /// Whose it shall be. Events name them.
+    name: Option<String>,
+    role: Option<Role>,
+    /// When it ends by itself.
+    expires_at: Option<String>,
+    /// Or after how long.
+    expires_in_seconds: Option<u32>,
+    by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plea {
+    by: Option<String>,
+}
+
+pub(super) async fn list(
+    State(admin): State<Shared>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<Listing<TokenRecord>>, Problem> {
+    let limit = params::rows(wanted.limit)? as usize;
+    let now = admin.app.clock.now();
+    let snapshot = admin.app.catalog.snapshot();
+    let is_listed = |entry: &&Arc<TokenEntry>| wanted.cursor.as_ref().is_none_or(|cursor| place(entry) < *cursor);
+    let mut entries: Vec<&Arc<TokenEntry>> = snapshot.tokens().filter(is_listed).collect();
+    entries.sort_unstable_by_key(|entry| std::cmp::Reverse(place(entry)));
+    let next = entries.get(limit).and_then(|_| entries.get(limit - 1)).map(|entry| place(entry));
+    let items = entries.into_iter().take(limit).map(|entry| TokenRecord::new(&entry.token, now)).collect();
+    Ok(Json(Listing { items, next }))
+}
+
+pub(super) async fn create(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Body(order): Body<Order>,
+) -> Result<Json<TokenRecord>, Problem> {
+    let name = order.name.ok_or_else(|| Problem::bad_request("say whose the token is in `name`"))?;
+    check_operator_name(&name).map_err(|error| Problem::bad_request(format!("`name`: {error}")))?;
+    let role = order.role.ok_or_else(|| Problem::bad_request("say in `role` what it allows: `viewer` or `admin`"))?;
+    let order = TokenOrder {
+        name,
+        role,
+        expires_at: end(&order.expires_at, order.expires_in_seconds, admin.app.clock.now())?,
+        by: operator.acting(order.by)?,
+    };
+    let issued = admin.app.create_token(order).await.map_err(|error| match error {
+        StoreError::Full { .. } | StoreError::NameTaken(_) => Problem::conflict(error.to_string()),
+        other => other.into(),
+    })?;
+    let record = TokenRecord::new(&issued.entry.token, admin.app.clock.now());
+    Ok(Json(TokenRecord { secret: Some(issued.secret.reveal().to_owned()), ..record }))
+}
+
+pub(super) async fn revoke(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Path(id): Path<String>,
+    Params(plea): Params<Plea>,
+) -> Result<Json<TokenRecord>, Problem> {
+    let revoked = admin.app.revoke_token(id.clone(), operator.acting(plea.by)?).await;
+    // They no longer open; this only takes them out of memory.
+    admin.sessions.end_all(&Pass::Token(id));
+    let entry = revoked.map_err(|error| Problem::unwritten(&error))?;
+    let entry = entry.ok_or_else(|| Problem::not_found("there is no admin token of this id"))?;
+    Ok(Json(TokenRecord::new(&entry.token, admin.app.clock.now())))
+}
+
+/// Where a token stands in the listing; the newest has the greatest.
+fn place(entry: &TokenEntry) -> String {
+    format!("{:013}.{}", entry.token.created_at.0, entry.token.id)
+}
