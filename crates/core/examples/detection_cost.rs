@@ -132,7 +132,7 @@ fn detect(step: &Step<'_>, rules: &Rules, run: &mut RunWatch, agent: &mut AgentW
     let turn = read_turn(step.call, false);
     let now = Timestamp(i64::from(step.number) * 1000);
     let arrival = Arrival { step: step.number, now, end: step.end, turn: &turn, is_declared: step.is_declared };
-    let findings = run.arrive(&arrival, rules);
+    let findings = run.arrive(&arrival, rules).findings;
     assert!(findings.is_empty(), "{findings:?}");
     let findings = agent.arrive(1, run.is_retry(), &arrival, rules);
     assert!(findings.is_empty(), "{findings:?}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::dlp::Sightings;
 use crate::id::{AgentName, RunId};
-use crate::loops::Verdict;
+use crate::loops::{StepEvidence, Verdict};
 use crate::money::NanoUsd;
 use crate::time::Timestamp;
 use crate::usage::Usage;
@@ -84,6 +84,15 @@ pub struct Event {
     /// Secrets and personal data that were found: kinds and places, never the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dlp: Option<Sightings>,
+    /// How near the run is to the threshold of `progress`, which is 1; absent where there was nothing to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f32>,
+    /// What detection saw, so that it can be shown and judged again: hashes and counts, never text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<StepEvidence>,
+    /// What refusing it has saved. The history sets it, and only where the proof of a stop names what repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<NanoUsd>,
     /// What went wrong, in words that hold no content of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -246,26 +255,19 @@ pub enum Ending {
 }
 
 impl Event {
-    /// An event for something that was done. It costs nothing and counts nowhere.
+    /// An event of which nothing more is known yet.
     #[must_use]
-    pub fn of_act(
-        id: String,
-        at: Timestamp,
-        kind: EventKind,
-        agent: AgentName,
-        run: Option<RunRecord>,
-        act: Act,
-    ) -> Event {
+    pub fn new(id: String, at: Timestamp, kind: EventKind) -> Event {
         Event {
             id,
             at,
             kind,
-            agent,
+            agent: AgentName::default(),
             key: None,
-            run,
+            run: None,
             provider: String::new(),
             dialect: Dialect::Opaque,
-            path: act.target.clone(),
+            path: String::new(),
             model: None,
             stream: false,
             status: 0,
@@ -280,12 +282,28 @@ impl Event {
             tools: Vec::new(),
             blocked: false,
             block_reason: None,
-            would_block: Vec::new(),
-            dlp: None,
-            error: None,
-            act: Some(Box::new(act)),
             verdict: None,
             shadow: None,
+            would_block: Vec::new(),
+            dlp: None,
+            level: None,
+            evidence: None,
+            saved: None,
+            error: None,
+            act: None,
         }
+    }
+
+    /// An event for something that was done. It costs nothing and counts nowhere.
+    #[must_use]
+    pub fn of_act(
+        id: String,
+        at: Timestamp,
+        kind: EventKind,
+        agent: AgentName,
+        run: Option<RunRecord>,
+        act: Act,
+    ) -> Event {
+        Event { agent, run, path: act.target.clone(), act: Some(Box::new(act)), ..Event::new(id, at, kind) }
     }
 }

@@ -171,6 +171,20 @@ pub const PROGRESS_WORDED: usize = 12;
 pub const PROGRESS_TOOLS: usize = 16;
 /// Bytes of all of them together.
 pub const PROGRESS_TOOL_BYTES: usize = 256;
+/// Bytes of the evidence of one step that is kept with its event.
+pub const STEP_EVIDENCE_BYTES: usize = 512;
+/// Steps that the picture of a run compares with each other, the last ones.
+pub const PICTURE_STEPS: usize = 200;
+/// Requests of a run that are judged again by other rules, the last ones.
+pub const TRIED_REQUESTS: u32 = 2000;
+/// Runs that other rules are tried on at once, the latest.
+pub const TRIED_RUNS: u32 = 500;
+/// Requests of all of them together.
+pub const TRIED_REQUESTS_OF_ALL: usize = 50_000;
+/// Refused calls of one stop that count as money saved: who asks in vain for hours has saved nothing more.
+pub const SAVED_CALLS: u32 = 50;
+/// Highest level of a detector, as a share of its threshold.
+pub const LEVEL: f64 = 100.0;
 /// Bytes kept of a tool's name.
 pub const TOOL_NAME_BYTES: usize = 48;
 /// Longest line that `sprag replay` reads: one recorded run, or one exchange.

@@ -35,6 +35,7 @@ pub use attempts::Attempts;
 pub use chant::Chant;
 pub use decide::{Decision, Strikes, Verdict, decide};
 pub use normalize::normalize;
+pub use progress::{Picture, RecordedStep, RuleStop, StepEvidence, StepFacts, Trial, similarity, try_rule};
 pub use repeat::{RepeatCounters, fingerprint};
 pub use rules::{
     ChantRule, Common, ExactRule, OscillationRule, Preset, ProgressRule, PromptScope, RepeatRule, Rules, RunKind,
@@ -44,4 +45,4 @@ pub use score::Tally;
 pub use simhash::{hamming, simhash, similarity_hash};
 pub use turn::{Said, ToolResult, ToolUse, Turn, read_turn};
 pub use verdict::{Action, Detector, Finding, Mode, Proof, ProofStep};
-pub use watch::{AgentWatch, Arrival, Departure, RunWatch};
+pub use watch::{AgentWatch, Arrival, Departure, Look, RunWatch};

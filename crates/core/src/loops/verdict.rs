@@ -133,6 +133,16 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The steps of the run that the proof shows to repeat each other: the same call with the same result, the same
+    /// prompt, or the same result to whatever was asked. Resemblance is not enough.
+    #[must_use]
+    pub fn repeated_steps(&self) -> Vec<u32> {
+        let is_of_run = matches!(self.detector, Detector::Progress | Detector::Exact | Detector::Oscillation);
+        let is_repeat = |step: &&ProofStep| matches!(step.alike.as_str(), "exact" | "masked" | "same_result");
+        let repeated = self.proof.steps.iter().filter(|_| is_of_run).filter(is_repeat);
+        repeated.map(|step| step.step).collect()
+    }
+
     /// How long a throttled request waits, in milliseconds.
     #[must_use]
     pub fn throttle_ms(&self) -> u64 {

@@ -8,8 +8,8 @@ use super::similar::Similar;
 use super::trail::{Since, Trail};
 use super::velocity::Velocity;
 use super::{
-    Attempts, Common, Detector, Finding, Mode, PromptScope, Rules, RunKind, Strikes, Tally, Turn, exact, oscillation,
-    progress,
+    Attempts, Common, Detector, Finding, Mode, PromptScope, Rules, RunKind, StepEvidence, Strikes, Tally, Turn, exact,
+    oscillation, progress,
 };
 use crate::limits::RUN_PROMPTS;
 use crate::money::NanoUsd;
@@ -48,6 +48,17 @@ pub struct Departure<'a> {
     pub tokens: u64,
 }
 
+/// What the detectors saw in a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Look {
+    /// Those that tripped.
+    pub findings: Vec<Finding>,
+    /// How near `progress` is to its threshold, which is 1; absent where it had nothing to judge.
+    pub level: Option<f32>,
+    /// What `progress` saw, to be kept on record.
+    pub evidence: Option<StepEvidence>,
+}
+
 /// The detectors' record of one run.
 #[derive(Clone, Debug, Default)]
 pub struct RunWatch {
@@ -80,14 +91,15 @@ pub struct AgentWatch {
 
 impl RunWatch {
     /// Looks at a request before it is forwarded.
-    pub fn arrive(&mut self, arrival: &Arrival<'_>, rules: &Rules) -> Vec<Finding> {
+    pub fn arrive(&mut self, arrival: &Arrival<'_>, rules: &Rules) -> Look {
         let before = arrival.end.and_then(|end| self.attempts.arrive(arrival.step, end));
         // The same again while, or because, there is no answer: several at once, or a retry.
         self.is_retry = matches!(before, Some(Outcome::Open | Outcome::Failed));
-        let mut findings = Vec::new();
+        let mut look = Look::default();
         let mode = mode_for(&rules.progress.common, arrival);
         if mode != Mode::Off {
-            findings.extend(self.progress.arrive(arrival, before, &rules.progress));
+            let seen = self.progress.arrive(arrival, before, &rules.progress);
+            look = Look { findings: seen.finding.into_iter().collect(), level: seen.level, evidence: seen.evidence };
         }
         if self.is_retry {
             self.prompts.trail.retry(arrival.step);
@@ -97,9 +109,9 @@ impl RunWatch {
             let found = self.prompts.arrive(arrival, rules);
             // Who sleeps and looks in turns, waits.
             let waits = |one: &Finding| is_waiting && one.detector == Detector::Oscillation && one.mode == mode;
-            findings.extend(found.into_iter().filter(|one| !waits(one)));
+            look.findings.extend(found.into_iter().filter(|one| !waits(one)));
         }
-        findings
+        look
     }
 
     /// Looks at an answer.

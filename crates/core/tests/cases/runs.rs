@@ -26,7 +26,7 @@ impl Followed {
         self.step += 1;
         let now = Timestamp(i64::from(self.step) * 1000);
         let arrival = Arrival { step: self.step, now, end: None, turn, is_declared: true };
-        let mut findings = self.run.arrive(&arrival, &self.rules);
+        let mut findings = self.run.arrive(&arrival, &self.rules).findings;
         findings.extend(self.agent.arrive(1, self.run.is_retry(), &arrival, &self.rules));
         findings
     }

@@ -22,6 +22,7 @@ mod problem;
 mod records;
 mod sessions;
 mod throttle;
+mod trial;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

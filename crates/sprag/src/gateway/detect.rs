@@ -9,8 +9,8 @@ use http::request::Parts;
 use sprag_core::event::{Ending, Event, RunOrigin};
 use sprag_core::id::AgentName;
 use sprag_core::loops::{
-    AgentWatch, Arrival, Decision, Departure, Mode, PromptScope, Rules, RunWatch, Strikes, decide, fingerprint,
-    read_turn,
+    AgentWatch, Arrival, Decision, Departure, Mode, PromptScope, Rules, RunWatch, StepEvidence, Strikes, decide,
+    fingerprint, read_turn,
 };
 use sprag_core::time::Timestamp;
 use sprag_core::wire::{Call, History, Reply};
@@ -71,14 +71,22 @@ pub(crate) struct Way<'a> {
     pub(crate) told_apart: &'a dyn Fn() -> Vec<(String, String)>,
 }
 
+/// What detection found in a request, and what goes on record of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) decision: Decision,
+    pub(crate) level: Option<f32>,
+    pub(crate) evidence: Option<StepEvidence>,
+}
+
 /// Lets all detectors look at a request, and decides what follows.
-pub(crate) fn arrive(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Decision {
+pub(crate) fn arrive(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Looked {
     guarded(&app.detection_failures, seen.now, || inspect(app, rules, call, seen, way)).unwrap_or_else(|| {
         // What it had collected may be what made it fail.
         if let Some(run) = seen.run {
             app.state.watch(run.key, RunWatch::forget);
         }
-        Decision::default()
+        Looked::default()
     })
 }
 
@@ -106,9 +114,9 @@ pub(crate) fn depart(app: &App, rules: &Rules, key: &RunKey, event: &Event, repl
     });
 }
 
-fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Decision {
+fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Looked {
     let now = seen.now;
-    let mut findings = Vec::new();
+    let (mut findings, mut looked) = (Vec::new(), Looked::default());
     if rules.repeat.common.mode != Mode::Off {
         findings.extend(app.state.count_repeat(identity(seen, way), now, &rules.repeat));
     }
@@ -120,23 +128,25 @@ fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, w
         let arrival = Arrival { step, now, end, turn: &turn, is_declared: origin == RunOrigin::Declared };
         let look = |watch: &mut RunWatch| (watch.arrive(&arrival, rules), watch.is_retry());
         let (found, is_retry) = app.state.watch(key, look).unwrap_or_default();
-        findings.extend(found);
+        (looked.level, looked.evidence) = (found.level, found.evidence);
+        findings.extend(found.findings);
         if rules.watches_agents() {
             let look = |watch: &mut AgentWatch| watch.arrive(key.number(), is_retry, &arrival, rules);
             findings.extend(app.state.watch_agent(&key.agent, now, look));
         }
     }
     if findings.is_empty() {
-        return Decision::default();
+        return looked;
     }
     plain::proofs(&app.settings.load().dlp.scanner, &mut findings);
-    match run {
+    looked.decision = match run {
         Some((run, _)) => {
             let decided = app.state.watch(run.key, |watch| decide(findings, rules, watch.strikes(), run.step));
             decided.unwrap_or_default()
         }
         None => decide(findings, rules, &mut Strikes::default(), 0),
-    }
+    };
+    looked
 }
 
 /// What makes two requests the same, byte for byte: where they go, what they hold, and who they are for their limits.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use sprag_core::dlp::Inspector;
 use sprag_core::event::WouldBlock;
-use sprag_core::loops::{Decision, Mode};
+use sprag_core::loops::Mode;
 use sprag_core::policy::{Facts, Judgement, Permit, judge as decide};
 use sprag_core::price::Price;
 use sprag_core::wire::{Call, Refusal};
@@ -110,7 +110,7 @@ pub(crate) async fn judge(
                 let way = Way { route, told_apart: &told_apart };
                 detect::arrive(app, rules, call, &ticket.seen(head, body), &way)
             };
-            looked.get_or_insert_with(look).clone()
+            looked.get_or_insert_with(look).decision.clone()
         };
         let dlp = || {
             let inspector = inspector.as_ref()?;
@@ -124,8 +124,7 @@ pub(crate) async fn judge(
             break Judgement { verdict: Err(refusal.into()), would_stop: Vec::new() };
         }
     };
-    let decision: Decision = looked.unwrap_or_default();
-    ticket.set_verdict(rules.clone(), decision);
+    ticket.set_verdict(rules.clone(), looked.unwrap_or_default());
     ticket.set_would_block(would_stop.into_iter().map(|stop| would_block(settings, stop)).collect());
     ticket.set_limits(taken, spending);
     let Look { edits, sightings, .. } = inspected.unwrap_or_default();

@@ -10,7 +10,7 @@ use http::request::Parts;
 use sprag_core::dlp::Sightings;
 use sprag_core::event::{Ending, Event, EventKind, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
-use sprag_core::loops::{Action, Decision, Finding, Mode, Rules, Verdict};
+use sprag_core::loops::{Action, Finding, Mode, Rules, Verdict};
 use sprag_core::policy::{Advice, Delay, Kill, chanting, killed};
 use sprag_core::price::cost;
 use sprag_core::run::Scope;
@@ -22,7 +22,7 @@ use sprag_store::state::RatesTaken;
 use tokio::task::JoinHandle;
 
 use super::chant::Listener;
-use super::detect::{self, Seen, SeenRun};
+use super::detect::{self, Looked, Seen, SeenRun};
 use super::identify::leave_evidence;
 use super::killed::{KillWatch, Watched};
 use super::plain;
@@ -83,36 +83,13 @@ impl Ticket {
     pub(crate) fn new(app: Arc<App>, route: &Route<'_>, head: &Parts, arrived: Instant) -> Ticket {
         let now = app.clock.now();
         let path = plain::path(&app.settings.load().dlp.scanner, route.path);
+        let kind = if route.dialect.is_llm() { EventKind::LlmCall } else { EventKind::Request };
         let event = Event {
-            id: app.ids.request(now),
-            at: now,
-            kind: if route.dialect.is_llm() { EventKind::LlmCall } else { EventKind::Request },
-            agent: AgentName::default(),
-            key: None,
-            run: None,
             provider: route.provider.name.to_string(),
             dialect: route.dialect,
             path: format!("{} {path}", head.method),
-            model: None,
-            stream: false,
-            status: 0,
             ending: Ending::ClientGone,
-            total_ms: 0,
-            first_byte_ms: None,
-            overhead_us: 0,
-            usage: None,
-            cost: None,
-            unpriced: false,
-            finish: None,
-            tools: Vec::new(),
-            blocked: false,
-            block_reason: None,
-            would_block: Vec::new(),
-            dlp: None,
-            error: None,
-            act: None,
-            verdict: None,
-            shadow: None,
+            ..Event::new(app.ids.request(now), now, kind)
         };
         Ticket {
             app,
@@ -193,10 +170,12 @@ impl Ticket {
     }
 
     /// What detection found, and the rules by which it will look at the answer.
-    pub(crate) fn set_verdict(&mut self, rules: Arc<Rules>, decision: Decision) {
+    pub(crate) fn set_verdict(&mut self, rules: Arc<Rules>, looked: Looked) {
         self.rules = Some(rules);
-        self.event.verdict = decision.enforced;
-        self.event.shadow = decision.shadow.filter(|verdict| verdict.action.stops());
+        self.event.verdict = looked.decision.enforced;
+        self.event.shadow = looked.decision.shadow.filter(|verdict| verdict.action.stops());
+        self.event.level = looked.level;
+        self.event.evidence = looked.evidence;
     }
 
     /// Why limits in shadow would have refused the call.

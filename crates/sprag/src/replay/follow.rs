@@ -94,7 +94,7 @@ impl<'a> Follow<'a> {
         let turn = read_turn(call, self.rules.prompt_scope == PromptScope::LastUserMessage);
         let step = self.total.steps;
         let arrival = Arrival { step, now, end, turn: &turn, is_declared: self.is_declared };
-        let mut findings = self.run.arrive(&arrival, self.rules);
+        let mut findings = self.run.arrive(&arrival, self.rules).findings;
         findings.extend(self.agent.arrive(0, self.run.is_retry(), &arrival, self.rules));
         if self.rules.repeat.common.mode != Mode::Off {
             findings.extend(self.repeats.check(request_hash(call), now, &self.rules.repeat));

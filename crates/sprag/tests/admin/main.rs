@@ -12,11 +12,13 @@ mod commands_budgets;
 mod commands_kill;
 mod commands_top;
 mod csrf;
+mod evidence;
 mod health;
 mod kills;
 mod live;
 mod login;
 mod pages;
+mod pages_run;
 mod roles;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]

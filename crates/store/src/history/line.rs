@@ -8,7 +8,6 @@ use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
-use sprag_core::wire::Dialect;
 
 use super::open_calls::OpenCall;
 
@@ -123,23 +122,13 @@ impl Money {
     }
 
     fn into_event(self) -> Event {
+        let kind = if self.usage.is_some() { EventKind::LlmCall } else { EventKind::Request };
         Event {
-            id: self.id,
-            at: self.at,
-            kind: if self.usage.is_some() { EventKind::LlmCall } else { EventKind::Request },
             agent: self.agent,
             key: self.key,
             run: self.run,
-            provider: String::new(),
-            dialect: Dialect::Opaque,
-            path: String::new(),
-            model: None,
-            stream: false,
-            status: 0,
             ending: self.ending,
             total_ms: self.ms,
-            first_byte_ms: None,
-            overhead_us: 0,
             usage: self.usage.map(|(counts, estimated)| {
                 let [input, cache_read, cache_write, cache_write_1h, output, reasoning, audio_input, audio_output] =
                     counts;
@@ -157,16 +146,8 @@ impl Money {
             }),
             cost: self.cost,
             unpriced: self.unpriced,
-            finish: None,
-            tools: Vec::new(),
             blocked: self.blocked,
-            block_reason: None,
-            would_block: Vec::new(),
-            dlp: None,
-            error: None,
-            act: None,
-            verdict: None,
-            shadow: None,
+            ..Event::new(self.id, self.at, kind)
         }
     }
 }

@@ -15,6 +15,7 @@ mod retention;
 mod rows;
 #[cfg(test)]
 mod samples;
+mod saved;
 mod segment;
 mod spool;
 mod sqlite;
@@ -39,7 +40,7 @@ pub use ingest::IngestStatus;
 pub use open_calls::OpenCall;
 pub use query::{
     AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, RunStopped, ShadowDetector, ShadowLimit, ShadowReport,
-    Spender, SpentByAll, Totals, WouldStop,
+    Spender, SpentByAll, StepRow, Totals, WouldStop,
 };
 pub use retention::Pruned;
 pub use spool::{Recorded, SpoolStatus};
@@ -214,6 +215,16 @@ impl History {
     pub fn would_stop(&self, key: &RunKey) -> Result<Option<WouldStop>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().would_stop(key),
+        }
+    }
+
+    /// What detection saw in the requests of a run, oldest first; the last ones where there are very many.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn evidence(&self, key: &RunKey) -> Result<Vec<StepRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().evidence(key),
         }
     }
 

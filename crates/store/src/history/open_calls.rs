@@ -124,9 +124,6 @@ impl OpenCall {
     /// The event of a call whose end nobody saw.
     fn into_lost(self) -> Event {
         Event {
-            id: self.id,
-            at: self.at,
-            kind: EventKind::LlmCall,
             agent: self.agent,
             key: self.key,
             run: self.run,
@@ -134,25 +131,10 @@ impl OpenCall {
             dialect: self.dialect,
             path: self.path,
             model: self.model,
-            stream: false,
-            status: 0,
             ending: Ending::Lost,
-            total_ms: 0,
-            first_byte_ms: None,
-            overhead_us: 0,
-            usage: None,
             cost: Some(self.reserved),
-            unpriced: false,
-            finish: None,
-            tools: Vec::new(),
-            blocked: false,
-            block_reason: None,
-            verdict: None,
-            shadow: None,
-            would_block: Vec::new(),
-            dlp: None,
             error: Some("Sprag ended before the call did".to_owned()),
-            act: None,
+            ..Event::new(self.id, self.at, EventKind::LlmCall)
         }
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn prune_batch(
     let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let key_spend = delete(connection, OLD_KEY_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let agents = delete(connection, OLD_AGENTS, before(settings.spend_retention_days))?;
+    let repeats = delete(connection, OLD_REPEATS, before(settings.run_retention_days))?;
     let (large_events, large_runs) = match settings.max_db_bytes {
         Some(max_bytes) if used_bytes(connection)? > max_bytes => {
             let events = delete(connection, OLD_EVENTS, i64::MAX)?;
@@ -45,7 +46,7 @@ pub(super) fn prune_batch(
     };
     pruned.events += events + large_events;
     pruned.runs += runs + large_runs;
-    let is_deleted = events + runs + spend + key_spend + agents + large_events + large_runs > 0;
+    let is_deleted = events + runs + spend + key_spend + agents + repeats + large_events + large_runs > 0;
     Ok(give_back(connection)? || is_deleted)
 }
 
@@ -80,3 +81,5 @@ const OLD_KEY_SPEND: &str = "DELETE FROM key_spend WHERE (key, slot) IN
     (SELECT key, slot FROM key_spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
 const OLD_AGENTS: &str = "DELETE FROM agent_totals WHERE agent IN
     (SELECT agent FROM agent_totals WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";
+const OLD_REPEATS: &str = "DELETE FROM repeats WHERE (agent, run_id) IN
+    (SELECT agent, run_id FROM repeats WHERE at < ?1 ORDER BY at LIMIT ?2)";

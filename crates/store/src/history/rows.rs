@@ -7,6 +7,7 @@ use serde::de::value::Error as WordError;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use sprag_core::event::{Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
+use sprag_core::loops::StepEvidence;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
@@ -15,15 +16,17 @@ use sprag_core::usage::Usage;
 pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, \
     model, stream, status, ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, \
     cache_write_1h, output, reasoning, audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, \
-    blocked, block_reason, error, act, verdict, shadow, key, would_block, dlp";
+    blocked, block_reason, error, act, verdict, shadow, key, would_block, dlp, \
+    level, evidence, saved_nano";
 
 const INSERT: &str = "
 INSERT INTO events (id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, model, stream, status,
     ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, cache_write_1h, output, reasoning,
     audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error, act,
-    verdict, shadow, key, would_block, dlp)
+    verdict, shadow, key, would_block, dlp, level, evidence, saved_nano)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)
+    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
+    ?43)
 ON CONFLICT (id) DO NOTHING";
 
 /// Inserts an event. False if its id is known already.
@@ -73,6 +76,9 @@ pub(super) fn insert(connection: &Connection, event: &Event) -> rusqlite::Result
         event.key,
         json((!event.would_block.is_empty()).then_some(&event.would_block)),
         json(event.dlp.as_ref()),
+        event.level.map(f64::from),
+        event.evidence.as_ref().map(StepEvidence::as_bytes),
+        event.saved.map(|saved| saved.0),
     ])?;
     Ok(inserted == 1)
 }
@@ -115,6 +121,9 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
         block_reason: row.get(33)?,
         would_block: from_json(row, 39)?.unwrap_or_default(),
         dlp: from_json(row, 40)?,
+        level: level(row, 41)?,
+        evidence: evidence(row, 42)?,
+        saved: row.get::<_, Option<i64>>(43)?.map(NanoUsd),
         error: row.get(34)?,
         act: from_json(row, 35)?,
         verdict: from_json(row, 36)?,
@@ -131,6 +140,16 @@ pub(super) fn json(value: Option<&impl Serialize>) -> Option<String> {
 /// A value that was written as JSON text. One that cannot be read any more is left out: the rest of the row is true.
 fn from_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {
     Ok(row.get_ref(index)?.as_str_or_null()?.and_then(|text| serde_json::from_str(text).ok()))
+}
+
+/// How near its threshold a detector was.
+pub(super) fn level(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<f32>> {
+    Ok(row.get::<_, Option<f64>>(index)?.map(|level| level as f32))
+}
+
+/// What detection saw; None where it did not look, or where the event is older than that.
+pub(super) fn evidence(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<StepEvidence>> {
+    Ok(row.get_ref(index)?.as_blob_or_null()?.and_then(StepEvidence::from_bytes))
 }
 
 /// The word that an enum's value is written as.

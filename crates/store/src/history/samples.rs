@@ -1,6 +1,6 @@
 //! Events for this crate's own tests.
 
-use sprag_core::event::{Ending, Event, EventKind, RunOrigin, RunRecord};
+use sprag_core::event::{Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
@@ -10,35 +10,14 @@ use sprag_core::wire::Dialect;
 /// A request outside any run, without money.
 pub(crate) fn request(id: &str) -> Event {
     Event {
-        id: id.to_owned(),
-        at: Timestamp(1_700_000_000_000),
-        kind: EventKind::Request,
         agent: AgentName::parse("tester").unwrap(),
-        key: None,
-        run: None,
         provider: "openai".into(),
-        dialect: Dialect::Opaque,
         path: "GET /v1/models".into(),
-        model: None,
-        stream: false,
         status: 200,
-        ending: Ending::Complete,
         total_ms: 7,
         first_byte_ms: Some(5),
         overhead_us: 90,
-        usage: None,
-        cost: None,
-        unpriced: false,
-        finish: None,
-        tools: vec![],
-        blocked: false,
-        block_reason: None,
-        would_block: Vec::new(),
-        dlp: None,
-        error: None,
-        act: None,
-        verdict: None,
-        shadow: None,
+        ..Event::new(id.to_owned(), Timestamp(1_700_000_000_000), EventKind::Request)
     }
 }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::line::{Line, read_line};
 use super::open_calls::Journal;
 use super::rows;
+use super::saved;
 use super::segment::for_each_line;
 use super::tally::Tally;
 use crate::error::StoreError;
@@ -34,7 +35,7 @@ pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<In
         if line.is_empty() || outcome.is_err() {
             return;
         }
-        let event = match read_line(line) {
+        let mut event = match read_line(line) {
             Some(Line::Event(event)) => event,
             Some(Line::Open(call)) => return journal.open(*call),
             None => {
@@ -43,7 +44,9 @@ pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<In
             }
         };
         journal.close(&event.id);
-        match rows::insert(&transaction, &event) {
+        let inserted = rows::insert(&transaction, &event)
+            .and_then(|is_new| if is_new { saved::count(&transaction, &mut event).map(|()| true) } else { Ok(false) });
+        match inserted {
             Ok(true) => {
                 ingested.new += 1;
                 tally.add(&event);

@@ -34,6 +34,7 @@ struct Sums {
     estimated: i64,
     blocked: i64,
     errors: i64,
+    saved_nano: i64,
     first_at: i64,
     last_at: i64,
 }
@@ -109,7 +110,8 @@ impl Tally {
                     s.blocked,
                     s.errors,
                     s.first_at,
-                    s.last_at
+                    s.last_at,
+                    s.saved_nano
                 ],
                 |row| row.get(0),
             )?;
@@ -151,7 +153,8 @@ impl Tally {
                 s.unpriced,
                 s.estimated,
                 s.blocked,
-                s.errors
+                s.errors,
+                s.saved_nano
             ])?;
         }
         self.apply_keys(transaction)
@@ -219,6 +222,7 @@ impl Sums {
             estimated: i64::from(usage.estimated),
             blocked: i64::from(event.blocked),
             errors: i64::from(failed),
+            saved_nano: event.saved.unwrap_or_default().0,
             first_at: event.at.0,
             last_at: event.at.0.saturating_add(i64::from(event.total_ms)),
         }
@@ -236,6 +240,7 @@ impl Sums {
         self.estimated += other.estimated;
         self.blocked += other.blocked;
         self.errors += other.errors;
+        self.saved_nano = self.saved_nano.saturating_add(other.saved_nano);
     }
 }
 
@@ -243,8 +248,8 @@ impl Sums {
 // number from an upstream would stop the history for good.
 const UPSERT_RUN: &str = "
 INSERT INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
-    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, saved_nano)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
 ON CONFLICT (agent, run_id) DO UPDATE SET
     parent = coalesce(parent, excluded.parent),
     provider = iif(excluded.last_at >= last_at AND excluded.provider <> '', excluded.provider, provider),
@@ -259,7 +264,8 @@ ON CONFLICT (agent, run_id) DO UPDATE SET
     blocked = blocked + excluded.blocked,
     errors = errors + excluded.errors,
     first_at = min(first_at, excluded.first_at),
-    last_at = max(last_at, excluded.last_at)
+    last_at = max(last_at, excluded.last_at),
+    saved_nano = min(saved_nano + excluded.saved_nano, 9223372036854775807)
 RETURNING steps";
 
 const UPSERT_STATUS: &str = "
@@ -295,8 +301,8 @@ ON CONFLICT (agent) DO UPDATE SET
 
 const UPSERT_SPEND: &str = "
 INSERT INTO spend (slot, agent, steps, input_tokens, cached_tokens, output_tokens, cost_nano, unpriced_steps,
-    estimated_steps, blocked, errors)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+    estimated_steps, blocked, errors, saved_nano)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (slot, agent) DO UPDATE SET
     steps = steps + excluded.steps,
     input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
@@ -306,7 +312,8 @@ ON CONFLICT (slot, agent) DO UPDATE SET
     unpriced_steps = unpriced_steps + excluded.unpriced_steps,
     estimated_steps = estimated_steps + excluded.estimated_steps,
     blocked = blocked + excluded.blocked,
-    errors = errors + excluded.errors";
+    errors = errors + excluded.errors,
+    saved_nano = min(saved_nano + excluded.saved_nano, 9223372036854775807)";
 
 const UPSERT_KEY_SPEND: &str = "
 INSERT INTO key_spend (key, slot, steps, input_tokens, cached_tokens, output_tokens, cost_nano, unpriced_steps, blocked)

@@ -98,6 +98,11 @@ impl Sketch {
         put_ascending(bytes, &words[..kept], self.is_cut);
     }
 
+    /// Writes all of it down.
+    pub(crate) fn pack_whole(&self, bytes: &mut Vec<u8>) {
+        put_ascending(bytes, self.words(), self.is_cut);
+    }
+
     /// Writes a sample down, for a text of which only its likeness to others will matter.
     pub(crate) fn pack_sample(&self, bytes: &mut Vec<u8>) {
         let words = self.words();

@@ -45,9 +45,39 @@ pub(super) enum Cause {
     Stall,
 }
 
-/// Looks at the steps of one conversation, oldest first. The last one has just finished.
-pub(super) fn judge(steps: &[&Step], rule: &ProgressRule) -> Option<Stuck> {
-    cycle(steps, rule).or_else(|| same_result(steps, rule)).or_else(|| stall(steps, rule))
+/// What the steps of a conversation come to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Judgement {
+    pub(super) stuck: Option<Stuck>,
+    /// The share of its threshold that the account nearest to it has reached; 1 and above is stuck.
+    pub(super) level: f64,
+}
+
+impl Judgement {
+    /// Adds one account. `share` is below 1 where it is not stuck.
+    fn weigh(&mut self, found: Stuck, share: f64, is_stuck: bool) {
+        self.level = self.level.max(share);
+        if is_stuck && self.stuck.is_none() {
+            self.stuck = Some(found);
+        }
+    }
+}
+
+/// Looks at the steps of one conversation, oldest first. The last one has just finished. What is found first is what
+/// explains most, and the rest is not looked at.
+pub(super) fn judge(steps: &[&Step], rule: &ProgressRule) -> Judgement {
+    let mut judgement = Judgement::default();
+    for lag in 1..=steps.len() / 2 {
+        cycle(steps, lag, rule, &mut judgement);
+        if judgement.stuck.is_some() {
+            return judgement;
+        }
+    }
+    same_result(steps, rule, &mut judgement);
+    if judgement.stuck.is_none() {
+        stall(steps, rule, &mut judgement);
+    }
+    judgement
 }
 
 /// How the step `new` resembles those before it, oldest first.
@@ -94,39 +124,39 @@ pub(super) fn kind_of(new: &Step, past: &[&Step], rule: &ProgressRule) -> Kind {
 
 /// Steps that repeat the ones before them. A whole answer that is the same, word for word, weighs more than a call
 /// that is: a model that says the same again will go on doing so, one that words it anew may find its way out.
-fn cycle(steps: &[&Step], rule: &ProgressRule) -> Option<Stuck> {
-    (1..=steps.len() / 2).find_map(|lag| {
-        let (mut repeats, mut same_answers, mut bare_answers) = (Row::default(), Row::default(), Row::default());
-        // Who sleeps and then looks, waits with both steps. Who sleeps before it fails does not.
-        let lap = &steps[steps.len() - lag..];
-        let waits = lap.iter().filter(|step| step.is_waiting()).count();
-        let is_waiting = waits * STEPS_OF_A_LOOK >= lag && lap.iter().all(|step| step.outcome.failure == 0);
-        let weight = if is_waiting { WAITING_SHARE / lag as f64 } else { 1.0 };
-        for (new, old) in steps[lag..].iter().zip(steps).rev() {
-            let is_same = is_same(new, old);
-            let is_masked = is_masked(new, old);
-            if !is_same && !is_masked {
-                break;
-            }
-            // Words without a call are the whole answer. After a failure, though, they may still change.
-            let is_all_said = !new.action.is_bare || !new.action.is_call() && new.outcome.failure == 0;
-            let is_same_answer = is_same && new.action.answer == old.action.answer;
-            repeats.extend(true, weight);
-            same_answers.extend(is_same_answer && is_all_said, weight);
-            bare_answers.extend(is_same_answer, weight);
+fn cycle(steps: &[&Step], lag: usize, rule: &ProgressRule, judgement: &mut Judgement) {
+    let (mut repeats, mut same_answers, mut bare_answers) = (Row::default(), Row::default(), Row::default());
+    // Who sleeps and then looks, waits with both steps. Who sleeps before it fails does not.
+    let lap = &steps[steps.len() - lag..];
+    let waits = lap.iter().filter(|step| step.is_waiting()).count();
+    let is_waiting = waits * STEPS_OF_A_LOOK >= lag && lap.iter().all(|step| step.outcome.failure == 0);
+    let weight = if is_waiting { WAITING_SHARE / lag as f64 } else { 1.0 };
+    for (new, old) in steps[lag..].iter().zip(steps).rev() {
+        let is_same = is_same(new, old);
+        let is_masked = is_masked(new, old);
+        if !is_same && !is_masked {
+            break;
         }
-        let value = repeats
-            .value
-            .max(same_answers.with(weight * rule.same_answer_credit))
-            .max(bare_answers.with(if lag <= SHORT_CYCLE { weight * rule.bare_answer_credit } else { 0.0 }));
-        let (count, threshold) = (repeats.count, rule.repeats.max(lag as f64 + rule.cycle_extra));
-        let is_stuck = count >= lag && value >= threshold;
-        is_stuck.then_some(Stuck { cause: Cause::Cycle(lag), value, threshold, steps: count + lag, count })
-    })
+        // Words without a call are the whole answer. After a failure, though, they may still change.
+        let is_all_said = !new.action.is_bare || !new.action.is_call() && new.outcome.failure == 0;
+        let is_same_answer = is_same && new.action.answer == old.action.answer;
+        repeats.extend(true, weight);
+        same_answers.extend(is_same_answer && is_all_said, weight);
+        bare_answers.extend(is_same_answer, weight);
+    }
+    let value = repeats
+        .value
+        .max(same_answers.with(weight * rule.same_answer_credit))
+        .max(bare_answers.with(if lag <= SHORT_CYCLE { weight * rule.bare_answer_credit } else { 0.0 }));
+    let (count, threshold) = (repeats.count, rule.repeats.max(lag as f64 + rule.cycle_extra));
+    // Both must be reached: the value, and a whole lap.
+    let share = (value / threshold).min(count as f64 / lag as f64);
+    let found = Stuck { cause: Cause::Cycle(lag), value, threshold, steps: count + lag, count };
+    judgement.weigh(found, share, count >= lag && value >= threshold);
 }
 
 /// One result, again and again, to whatever was asked for.
-fn same_result(steps: &[&Step], rule: &ProgressRule) -> Option<Stuck> {
+fn same_result(steps: &[&Step], rule: &ProgressRule, judgement: &mut Judgement) {
     let mut row = Row::default();
     for pair in steps.windows(2).rev() {
         let is_same = pair[0].outcome.exact == pair[1].outcome.exact && is_news_once(pair[1]);
@@ -139,11 +169,11 @@ fn same_result(steps: &[&Step], rule: &ProgressRule) -> Option<Stuck> {
     }
     let (value, threshold) = (row.value, rule.same_results);
     let stuck = Stuck { cause: Cause::SameResult, value, threshold, steps: row.count + 1, count: row.count };
-    (value >= threshold).then_some(stuck)
+    judgement.weigh(stuck, value / threshold, value >= threshold);
 }
 
 /// Steps that resemble earlier ones, with too little that is new in between.
-fn stall(steps: &[&Step], rule: &ProgressRule) -> Option<Stuck> {
+fn stall(steps: &[&Step], rule: &ProgressRule, judgement: &mut Judgement) {
     let (mut value, mut first, mut count) = (0.0, 0, 0);
     for (at, step) in steps.iter().enumerate() {
         match step.kind {
@@ -161,7 +191,7 @@ fn stall(steps: &[&Step], rule: &ProgressRule) -> Option<Stuck> {
         }
     }
     let stuck = Stuck { cause: Cause::Stall, value, threshold: rule.stall, steps: steps.len() - first, count };
-    (value >= rule.stall).then_some(stuck)
+    judgement.weigh(stuck, value / rule.stall, value >= rule.stall);
 }
 
 /// Steps in a row, from the last one back.

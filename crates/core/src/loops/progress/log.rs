@@ -54,18 +54,12 @@ impl Log {
     pub(super) fn push(&mut self, step: &Step, names: &ToolNames) {
         let second = u32::try_from(step.at.0 / 1000).unwrap_or(0);
         let mut bytes = Vec::with_capacity(64);
-        let mut flags = flags(step);
-        if step.thread != self.thread {
-            flags |= flag::OTHER_THREAD;
-        }
-        bytes.extend(flags.to_le_bytes());
-        put_signed(&mut bytes, i64::from(step.number) - i64::from(self.number));
-        put_signed(&mut bytes, i64::from(second) - i64::from(self.second));
-        if step.thread != self.thread {
-            bytes.extend(self.thread.to_le_bytes());
-        }
-        pack_action(&step.action, step.tool_name, names, &mut bytes);
-        pack_outcome(&step.outcome, &mut bytes);
+        let gap = Gap {
+            numbers: i64::from(step.number) - i64::from(self.number),
+            seconds: i64::from(second) - i64::from(self.second),
+            thread: (step.thread != self.thread).then_some(self.thread),
+        };
+        pack(step, &gap, names, &mut bytes);
         let is_full = usize::from(self.count) == PROGRESS_STEPS;
         append(&mut self.steps, &bytes, is_full, |reader| {
             unpack(reader, names);
@@ -135,10 +129,21 @@ impl Log {
 
 /// How far a step lies behind the one before it, and the conversation of that one, where it is another.
 #[derive(Clone, Copy, Default)]
-struct Gap {
-    numbers: i64,
-    seconds: i64,
-    thread: Option<u32>,
+pub(super) struct Gap {
+    pub(super) numbers: i64,
+    pub(super) seconds: i64,
+    pub(super) thread: Option<u32>,
+}
+
+/// Writes a step down, without its words. Its own number, moment and conversation are only told by the gap.
+pub(super) fn pack(step: &Step, gap: &Gap, names: &ToolNames, bytes: &mut Vec<u8>) {
+    let other_thread = if gap.thread.is_some() { flag::OTHER_THREAD } else { 0 };
+    bytes.extend((flags(step) | other_thread).to_le_bytes());
+    put_signed(bytes, gap.numbers);
+    put_signed(bytes, gap.seconds);
+    bytes.extend(gap.thread.iter().flat_map(|thread| thread.to_le_bytes()));
+    pack_action(&step.action, step.tool_name, names, bytes);
+    pack_outcome(&step.outcome, bytes);
 }
 
 /// Adds a record. Where there is no room the oldest goes: what `skip` reads.
@@ -201,7 +206,8 @@ fn pack_outcome(outcome: &Outcome, bytes: &mut Vec<u8>) {
     }
 }
 
-fn unpack(reader: &mut Reader<'_>, names: &ToolNames) -> (Step, Gap) {
+/// Reads what was written.
+pub(super) fn unpack(reader: &mut Reader<'_>, names: &ToolNames) -> (Step, Gap) {
     let flags = reader.two();
     let is = |flag: u16| flags & flag != 0;
     let (numbers, seconds) = (reader.signed(), reader.signed());

@@ -12,16 +12,41 @@
 //! something is under way: somebody waits. Nor is the same short word of success to different calls, nor a report that
 //! counts fewer failures than before: somebody works.
 
+mod evidence;
 mod finding;
 mod judge;
 mod log;
+mod picture;
 mod state;
 mod tool_names;
+mod trial;
 
+pub use self::evidence::{RecordedStep, StepEvidence, StepFacts};
+pub use self::picture::{Picture, similarity};
 pub(crate) use self::state::State;
+pub use self::trial::{RuleStop, Trial, try_rule};
 
+use super::Finding;
 use super::evidence::{Action, Outcome};
+use crate::limits::LEVEL;
 use crate::time::Timestamp;
+
+/// What the detector saw in one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) finding: Option<Finding>,
+    /// The share of its threshold that the account nearest to it has reached; absent where there was nothing to judge.
+    pub(crate) level: Option<f32>,
+    pub(crate) evidence: Option<StepEvidence>,
+}
+
+impl Seen {
+    fn new(finding: Option<Finding>, level: f64) -> Seen {
+        // Thresholds may be as low as somebody likes.
+        let level = if level.is_finite() { level.min(LEVEL) } else { LEVEL };
+        Seen { finding, level: Some(level as f32), evidence: None }
+    }
+}
 
 /// One finished step.
 #[derive(Clone, Copy, Debug)]

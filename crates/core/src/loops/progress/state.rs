@@ -2,18 +2,18 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::evidence::{Observation, StepEvidence};
 use super::finding::{asked_again, compacted, stuck};
-use super::judge::{judge, kind_of};
+use super::judge::{Judgement, judge, kind_of};
 use super::log::Log;
 use super::tool_names::ToolNames;
-use super::{Kind, Step};
+use super::{Kind, Seen, Step};
 use crate::limits::{PROGRESS_STEPS, PROGRESS_THREADS};
 use crate::loops::attempts::Outcome as Before;
 use crate::loops::bounded::{Few, push_bounded};
 use crate::loops::evidence::{Action, Outcome, TELLING_BYTES};
 use crate::loops::packed::narrow;
-use crate::loops::{Arrival, Departure, Finding, Mode, ProgressRule, ToolResult, Turn};
-use crate::time::Timestamp;
+use crate::loops::{Arrival, Departure, Mode, ProgressRule, ToolResult, Turn};
 
 /// Answers that wait for the request that carries on.
 const PENDING: usize = 4;
@@ -79,42 +79,50 @@ struct Pending {
 
 impl State {
     /// Looks at a request; `before` is what became of an earlier one with the same conversation.
-    pub(crate) fn arrive(
-        &mut self,
-        arrival: &Arrival<'_>,
-        before: Option<Before>,
-        rule: &ProgressRule,
-    ) -> Option<Finding> {
+    pub(crate) fn arrive(&mut self, arrival: &Arrival<'_>, before: Option<Before>, rule: &ProgressRule) -> Seen {
         if self.mode != rule.common.mode {
             *self = State { mode: rule.common.mode, ..State::default() };
         }
-        if let Some(before) = before {
-            return self.ask_again(arrival, before, rule);
+        let mut observation = match before {
+            Some(before) => self.ask_again(arrival, before),
+            None => self.go_on(arrival),
+        };
+        let mut seen = self.weigh(&mut observation, arrival.step, rule);
+        seen.evidence = Some(StepEvidence::pack(&observation, arrival.step, &self.tool_names));
+        seen
+    }
+
+    /// Judges what a request showed, and says of its step how it resembles those before it. Nothing else is looked at,
+    /// so that a record of it is judged the same way.
+    pub(super) fn weigh(&mut self, seen: &mut Observation, request: u32, rule: &ProgressRule) -> Seen {
+        let (again, compactions) = (seen.asked_again, seen.compactions);
+        if again > 0 {
+            let finding = (again >= rule.asked_again).then(|| asked_again(again, request, rule));
+            return Seen::new(finding, f64::from(again) / f64::from(rule.asked_again));
         }
-        let turn = arrival.turn;
-        let answered = self.answered(turn);
-        let key = answered.filter(|_| turn.said.is_none()).map_or(narrow(turn.opening), |pending| pending.thread);
-        if let Some(used) = answered {
-            // Older answers of the conversation have been carried back by now.
-            let is_newer = |pending: &Pending| pending.thread != used.thread || pending.number >= used.number;
-            self.pending.change(|pending| pending.retain(is_newer));
-        }
-        let compaction = self.note_compaction(turn, key, rule);
-        let thread = self.thread(key).copied();
-        let step = self.finish(arrival, thread, answered, key);
-        self.note_thread(key, arrival);
-        let Some(mut step) = step else { return compaction };
+        let rewritten = f64::from(compactions) / f64::from(rule.compactions);
+        let is_churn = compactions > 0 && compactions >= rule.compactions;
+        let compaction = is_churn.then(|| compacted(compactions, request.saturating_sub(1), rule));
+        let Some(step) = &mut seen.step else {
+            return if compactions > 0 { Seen::new(compaction, rewritten) } else { Seen::default() };
+        };
         let kept = self.steps.steps(&self.tool_names);
-        let found = {
-            let past = window(&kept, key, arrival.now, rule);
-            step.kind = kind_of(&step, &past, rule);
+        let (found, level) = {
+            let past = window(&kept, step, rule);
+            step.kind = kind_of(step, &past, rule);
             let mut steps = past;
-            steps.push(&step);
-            judge(&steps, rule).map(|found| stuck(&found, &steps, &self.tool_names, rule))
+            steps.push(step);
+            let Judgement { stuck: found, level } = judge(&steps, rule);
+            (found.map(|found| stuck(&found, &steps, &self.tool_names, rule)), level)
         };
         self.has_new_work |= step.action.is_call() && !kept.iter().any(|old| old.action.exact == step.action.exact);
-        self.steps.push(&step, &self.tool_names);
-        found.or(compaction)
+        self.steps.push(step, &self.tool_names);
+        Seen::new(found.or(compaction), level.max(rewritten))
+    }
+
+    /// The place of a tool's name that is on record.
+    pub(super) fn place_tool(&mut self, name: &str) -> Option<u8> {
+        self.tool_names.place(name)
     }
 
     /// Keeps an answer.
@@ -162,12 +170,29 @@ impl State {
         (self.steps.len(), self.threads.len(), self.tool_names.len())
     }
 
+    /// A request that carries a conversation on, or begins one.
+    fn go_on(&mut self, arrival: &Arrival<'_>) -> Observation {
+        let turn = arrival.turn;
+        let answered = self.answered(turn);
+        let key = answered.filter(|_| turn.said.is_none()).map_or(narrow(turn.opening), |pending| pending.thread);
+        if let Some(used) = answered {
+            // Older answers of the conversation have been carried back by now.
+            let is_newer = |pending: &Pending| pending.thread != used.thread || pending.number >= used.number;
+            self.pending.change(|pending| pending.retain(is_newer));
+        }
+        let compactions = self.note_compaction(turn, key);
+        let thread = self.thread(key).copied();
+        let step = self.finish(arrival, thread, answered, key);
+        self.note_thread(key, arrival);
+        Observation { step, compactions, ..Observation::default() }
+    }
+
     /// The same conversation again. Where the earlier request was not answered that is a retry; where it was, the
     /// client wants another answer, which only means something when it never ends.
-    fn ask_again(&mut self, arrival: &Arrival<'_>, before: Before, rule: &ProgressRule) -> Option<Finding> {
+    fn ask_again(&mut self, arrival: &Arrival<'_>, before: Before) -> Observation {
         self.note_thread(narrow(arrival.turn.opening), arrival);
         if before != Before::Answered {
-            return None;
+            return Observation { is_retry: true, ..Observation::default() };
         }
         let end = arrival.end.map(narrow);
         let known = self.oddities.get_or_insert_default();
@@ -175,7 +200,7 @@ impl State {
             (known.asked, known.asked_again) = (end, 0);
         }
         known.asked_again += 1;
-        (known.asked_again >= rule.asked_again).then(|| asked_again(known.asked_again, arrival.step, rule))
+        Observation { asked_again: known.asked_again, ..Observation::default() }
     }
 
     /// The kept answer that a request without history carries on.
@@ -250,8 +275,9 @@ impl State {
         self.items = u32::try_from(turn.items).unwrap_or(u32::MAX);
     }
 
-    /// A conversation that begins anew and much shorter than the last request was: the history was rewritten.
-    fn note_compaction(&mut self, turn: &Turn<'_>, key: u32, rule: &ProgressRule) -> Option<Finding> {
+    /// A conversation that begins anew and much shorter than the last request was: the history was rewritten. Gives
+    /// how often that happened without new work in between, and 0 where it did not happen.
+    fn note_compaction(&mut self, turn: &Turn<'_>, key: u32) -> u32 {
         let items = u32::try_from(turn.items).unwrap_or(u32::MAX);
         let is_known = self.threads.iter().any(|thread| thread.key == key);
         if let Some(known) = self.oddities.as_mut().filter(|known| is_known && known.replaced == Some(key)) {
@@ -259,23 +285,22 @@ impl State {
             (known.compactions, known.replaced) = (0, None);
         }
         if is_known || turn.is_continued || self.items < COMPACTED_ITEMS || items > self.items / 2 {
-            return None;
+            return 0;
         }
         let known = self.oddities.get_or_insert_default();
         known.compactions = if self.has_new_work { 0 } else { known.compactions + 1 };
         self.has_new_work = false;
         known.replaced = self.threads.last().map(|thread| thread.key);
-        let last = self.threads.last().map_or(0, |thread| thread.number);
-        (known.compactions >= rule.compactions).then(|| compacted(known.compactions, last, rule))
+        known.compactions
     }
 }
 
 /// The steps of one conversation that are looked at.
-fn window<'s>(kept: &'s [Step], key: u32, now: Timestamp, rule: &ProgressRule) -> Vec<&'s Step> {
-    let window = rule.common.window;
+fn window<'s>(kept: &'s [Step], latest: &Step, rule: &ProgressRule) -> Vec<&'s Step> {
+    let (window, now) = (rule.common.window, latest.at);
     let most = if window.requests == 0 { PROGRESS_STEPS } else { window.requests as usize };
     let is_recent = |step: &&Step| window.seconds == 0 || now.since_ms(step.at) <= u64::from(window.seconds) * 1000;
-    let of_thread = kept.iter().rev().filter(|step| step.thread == key);
+    let of_thread = kept.iter().rev().filter(|step| step.thread == latest.thread);
     let mut steps: Vec<&Step> = of_thread.take(most.saturating_sub(1)).filter(is_recent).collect();
     steps.reverse();
     steps

@@ -1,5 +1,6 @@
 //! Loops and their healthy look-alikes, as a proxy sees them: one request after the other.
 
+mod evidence;
 mod script;
 
 use proptest::prelude::*;

@@ -8,6 +8,12 @@ use crate::limits::{PROGRESS_TOOL_BYTES, PROGRESS_TOOLS, REPLY_WORD_BYTES, TOOL_
 pub(super) struct ToolNames(Box<[u8]>);
 
 impl ToolNames {
+    /// One name that went through [`ToolNames::place`] before.
+    pub(super) fn only(name: &str) -> ToolNames {
+        let name = cut(name);
+        ToolNames([&[name.len() as u8][..], name.as_bytes()].concat().into_boxed_slice())
+    }
+
     /// The place of a name, which is cut where it is long; None where there are too many. Proofs go on record, so
     /// secrets are hidden first: half of one is no longer known for what it is.
     pub(super) fn place(&mut self, name: &str) -> Option<u8> {

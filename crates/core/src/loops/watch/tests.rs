@@ -29,7 +29,7 @@ impl Run {
         self.now += 1000;
         let Run { step, now, is_declared, .. } = *self;
         let arrival = Arrival { step, now: Timestamp(now), end, turn, is_declared };
-        self.watch.arrive(&arrival, &self.rules).into_iter().map(|finding| finding.loop_type).collect()
+        self.watch.arrive(&arrival, &self.rules).findings.into_iter().map(|finding| finding.loop_type).collect()
     }
 
     fn ask(&mut self, text: &str) -> Vec<String> {
@@ -85,7 +85,7 @@ fn the_finding_says_what_the_documents_say() {
     run.ask(A);
     let turn = Turn { user_text: A.into(), ..Turn::default() };
     let arrival = Arrival { step: 2, now: Timestamp(0), end: None, turn: &turn, is_declared: true };
-    let found = run.watch.arrive(&arrival, &run.rules);
+    let found = run.watch.arrive(&arrival, &run.rules).findings;
     let exact = &found[0];
     assert_eq!((exact.loop_type.as_str(), exact.confidence), ("exact_prompt", 1.0));
     assert_eq!(exact.proof.summary, "Exact prompt repetition detected");

@@ -8,6 +8,7 @@ mod body;
 mod budgets;
 mod detectors;
 mod events;
+mod evidence;
 mod keys;
 mod kills;
 mod me;
@@ -23,6 +24,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 
+pub(super) use self::evidence::export_run;
 pub(super) use self::kills::Order;
 pub(super) use self::params::{Params, agent_name, run_id};
 pub(super) use self::status::midnight;
@@ -35,6 +37,9 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/me", get(me::show))
         .route("/runs", get(runs::list))
         .route("/runs/{agent}/{id}", get(runs::show))
+        .route("/runs/{agent}/{id}/picture", get(evidence::picture))
+        .route("/runs/{agent}/{id}/try", get(evidence::try_run))
+        .route("/runs/{agent}/{id}/export", get(evidence::export))
         .route("/runs/{agent}/{id}/kill", post(kills::kill_run))
         .route("/runs/{agent}/{id}/resume", post(kills::resume))
         .route("/runs/{agent}/{id}/approve", post(kills::approve))
@@ -49,6 +54,7 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/budgets/adjust", post(budgets::adjust))
         .route("/events", get(events::list))
         .route("/detectors/shadow", get(detectors::shadow))
+        .route("/detectors/try", get(evidence::try_all))
         .route("/agents", get(agents::list).post(agents::add))
         .route("/agents/{name}", get(agents::show).patch(agents::change))
         .fallback(|| async { Problem::not_found("the API has nothing under this path") })

@@ -4,6 +4,7 @@
 //! whose numbers are floats.
 
 mod budgets;
+mod evidence;
 mod keys;
 mod money;
 mod policy;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sprag_core::dlp::Sightings;
 use sprag_core::event::{Act, Ending, Event, EventKind, RunOrigin, RunRecord, WouldBlock};
 use sprag_core::id::AgentName;
-use sprag_core::loops::Verdict;
+use sprag_core::loops::{StepFacts, Verdict};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AgentStanding, DeactivatedBy, KillSwitch};
 use sprag_core::time::Timestamp;
@@ -24,6 +25,7 @@ use sprag_core::wire::Dialect;
 use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
 
 pub(crate) use self::budgets::AccountRecord;
+pub(crate) use self::evidence::{PictureRecord, TrialRecord, TrialSums};
 pub(crate) use self::keys::{KeyBudget, KeyRecord};
 pub(crate) use self::money::Usd;
 pub(in crate::admin::api) use self::policy::sources;
@@ -106,6 +108,9 @@ pub(crate) struct Sums {
     pub(crate) estimated: u64,
     pub(crate) blocked: u64,
     pub(crate) errors: u64,
+    /// What stops have saved, counted only from proven repeats.
+    pub(crate) saved_usd: Usd,
+    pub(crate) saved_nano_usd: NanoUsd,
 }
 
 /// A run with its sums.
@@ -128,6 +133,9 @@ pub(crate) struct RunSummary {
     pub(crate) estimated_steps: u64,
     pub(crate) blocked: u64,
     pub(crate) errors: u64,
+    /// What stopping it has saved, counted only from proven repeats.
+    pub(crate) saved_usd: Usd,
+    pub(crate) saved_nano_usd: NanoUsd,
     pub(crate) first_at: String,
     pub(crate) last_at: String,
     /// Why it is killed or paused.
@@ -213,6 +221,15 @@ pub(crate) struct EventRecord {
     /// Secrets and personal data that were found: kinds, places and masked hints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dlp: Option<Sightings>,
+    /// How near the run was to the threshold of `progress`, which is 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) level: Option<f32>,
+    /// The step that the request finished, as detection saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) evidence: Option<StepFacts>,
+    /// What refusing it has saved; only where the proof of a stop names what repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) saved_nano_usd: Option<NanoUsd>,
     /// What was done, where the event is no request.
     pub(crate) act: Option<Box<Act>>,
 }
@@ -244,6 +261,8 @@ impl Sums {
             estimated: totals.estimated,
             blocked: totals.blocked,
             errors: totals.errors,
+            saved_usd: Usd(totals.saved),
+            saved_nano_usd: totals.saved,
         }
     }
 }
@@ -268,6 +287,8 @@ impl From<&RunRow> for RunSummary {
             estimated_steps: run.estimated_steps,
             blocked: run.blocked,
             errors: run.errors,
+            saved_usd: Usd(run.saved),
+            saved_nano_usd: run.saved,
             first_at: run.first_at.to_rfc3339(),
             last_at: run.last_at.to_rfc3339(),
             stopped: run.stopped.as_ref().map(StopRecord::from),
@@ -303,6 +324,7 @@ impl AgentSummary {
 impl From<&Event> for EventRecord {
     fn from(event: &Event) -> EventRecord {
         let event = event.clone();
+        let request = event.run.as_ref().map_or(0, |run| run.step);
         EventRecord {
             id: event.id,
             at: event.at.to_rfc3339(),
@@ -333,6 +355,9 @@ impl From<&Event> for EventRecord {
             shadow: event.shadow,
             would_block: event.would_block,
             dlp: event.dlp,
+            level: event.level,
+            evidence: event.evidence.and_then(|evidence| evidence.facts(request)),
+            saved_nano_usd: event.saved,
             act: event.act,
         }
     }

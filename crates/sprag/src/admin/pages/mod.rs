@@ -89,6 +89,7 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/", get(overview::show))
         .route("/runs", get(runs::show))
         .route("/run", get(run::show))
+        .route("/run/export", get(run::export))
         .route("/run/kill", post(run::kill))
         .route("/run/resume", post(run::resume))
         .route("/agents", get(agents::show))

@@ -1,4 +1,10 @@
-//! One run: what it came to, its steps on a line of time, and the runs that are a part of it.
+//! One run: what it came to, why it was stopped, its steps on a line of time, and the runs above and below it.
+
+mod chart;
+mod picture;
+mod step;
+mod thresholds;
+mod tree;
 
 use std::collections::BTreeSet;
 
@@ -7,14 +13,21 @@ use axum::extract::{Form, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
+use sprag_core::limits::TRIED_REQUESTS;
+use sprag_core::loops::{Mode, Proof};
 use sprag_core::policy::KillScope;
 use sprag_core::time::Timestamp;
 use sprag_store::RunKey;
-use sprag_store::history::{EventFilter, History, RunRow, RunStopped, WouldStop};
+use sprag_store::history::{EventFilter, History, RunRow, RunStopped, StepRow, WouldStop};
 use sprag_store::state::RunTotals;
 
+use self::chart::{Chart, Point};
+use self::picture::PictureView;
+use self::step::StepLine;
+use self::thresholds::{Given, TrialView, percent};
+use self::tree::{Family, TreeLine};
 use super::proof::ProofTable;
-use super::rows::{CallLine, Moment, RunLine, RunRef, origin};
+use super::rows::{Moment, RunLine, RunRef, origin};
 use super::{Page, Shell, html, link};
 use crate::admin::Shared;
 use crate::admin::api::{self, Order, Params};
@@ -22,7 +35,7 @@ use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
 use crate::show;
 
-const ROWS: u32 = 200;
+const ROWS: u32 = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +43,13 @@ pub(super) struct Wanted {
     agent: Option<String>,
     id: Option<String>,
     cursor: Option<String>,
+    repeats: Option<String>,
+    same_results: Option<String>,
+    stall: Option<String>,
+    likeness: Option<String>,
+    window: Option<String>,
+    asked_again: Option<String>,
+    compactions: Option<String>,
 }
 
 #[derive(Template)]
@@ -42,8 +62,17 @@ struct RunPage {
     can_resume: bool,
     would: Option<Would>,
     facts: Facts,
-    steps: Vec<CallLine>,
-    children: Vec<RunLine>,
+    picture: Option<PictureView>,
+    level: Option<Chart>,
+    cost: Option<Chart>,
+    /// Why there is nothing to see of what detection saw.
+    unseen: Option<&'static str>,
+    trial: TrialView,
+    steps: Vec<StepLine>,
+    tree: Vec<TreeLine>,
+    is_tree_cut: bool,
+    has_parts: bool,
+    export: String,
     first_steps: Option<String>,
     more_steps: Option<String>,
 }
@@ -91,6 +120,10 @@ struct Facts {
     tree_cost: String,
     unpriced: u64,
     estimated: u64,
+    /// What stopping it has saved; said of runs that were stopped.
+    saved: Option<String>,
+    /// There are more requests than the drawings show.
+    is_cut: bool,
     agent_href: String,
 }
 
@@ -105,43 +138,125 @@ pub(super) async fn show(
         return Err(Problem::bad_request("a run is named by its agent and its id").into());
     };
     let key = RunKey { agent, id };
+    let policy = admin.app.policy(&key.agent);
     let cursor = wanted.cursor.clone();
     let read = move |history: &History| {
         let Some(run) = history.run(&key)? else { return Ok(None) };
-        let children = history.children(&key)?;
+        let family = Family::read(history, &run)?;
         let would = history.would_stop(&key)?;
         let tree = history.run_totals(&key)?.unwrap_or_default();
+        let rows = history.evidence(&key)?;
         let filter =
             EventFilter { run: Some(key), requests_only: true, is_oldest_first: true, ..EventFilter::default() };
-        Ok(Some((run, tree, children, history.events(&filter, cursor.as_deref(), ROWS)?, would)))
+        Ok(Some((run, tree, family, rows, history.events(&filter, cursor.as_deref(), ROWS)?, would)))
     };
-    let Some((mut run, tree, mut children, steps, would)) = admin.records.read(read).await? else {
+    let Some((mut run, tree, mut family, rows, steps, would)) = admin.records.read(read).await? else {
         return Err(Problem::not_found("this agent has no run of this id on record").into());
     };
-    admin.expire(children.iter_mut().chain([&mut run]));
+    admin.expire(family.runs().chain([&mut run]));
     let now = admin.app.clock.now();
-    let here = |cursor: Option<&str>| {
+    let here = |path: &str, cursor: Option<&str>| {
         let (agent, id) = (run.agent.as_str(), run.id.as_str());
-        link::to("/run", &[("agent", Some(agent)), ("id", Some(id)), ("cursor", cursor)])
+        link::to(path, &[("agent", Some(agent)), ("id", Some(id)), ("cursor", cursor)])
     };
     let shown = steps.items.iter().filter_map(|event| Some(event.run.as_ref()?.step)).collect();
+    let proven = proven_steps(&run, would.as_ref());
+    let picture = PictureView::new(&StepRow::recorded(&rows), policy.rules.progress.likeness, &proven);
+    let level = Chart::new(&levels(rows.iter().filter_map(|row| Some((row.step, row.level?)))), Some(1.0));
     let page = RunPage {
         shell: admin.shell("runs", visitor),
         stopped: run.stopped.as_ref().map(|stopped| Stopped::new(stopped, &run, &shown, now)),
         can_resume: run.stopped.as_ref().is_some_and(|stopped| stopped.through.is_none()),
         would: would.map(|would| Would::new(&would, &shown)),
-        facts: Facts::new(&run, &tree, now),
-        steps: steps
-            .items
-            .iter()
-            .map(|event| CallLine::new(event, now).within(event, run.first_at, run.last_at))
-            .collect(),
-        children: children.iter().map(|run| RunLine::new(run, now)).collect(),
-        first_steps: wanted.cursor.is_some().then(|| here(None)),
-        more_steps: steps.next.map(|next| here(Some(&next))),
+        facts: Facts::new(&run, &tree, &rows, now),
+        unseen: unseen(&rows, level.is_some(), policy.rules.progress.common.mode),
+        picture,
+        level,
+        cost: Chart::new(&costs(&rows), None),
+        trial: TrialView::new(&wanted.given(), &policy.rules.progress, &rows),
+        steps: StepLine::all(&steps.items, &rows, &proven, &run, now),
+        tree: family.lines(&run, now),
+        is_tree_cut: family.is_cut,
+        has_parts: !family.below.is_empty(),
+        export: here("/run/export", None),
+        first_steps: wanted.cursor.is_some().then(|| here("/run", None)),
+        more_steps: steps.next.as_ref().map(|next| here("/run", Some(next))),
         run: RunLine::new(&run, now),
     };
     Ok(html(StatusCode::OK, &page))
+}
+
+impl Wanted {
+    fn given(&self) -> Given {
+        Given {
+            repeats: self.repeats.clone(),
+            same_results: self.same_results.clone(),
+            stall: self.stall.clone(),
+            likeness: self.likeness.clone(),
+            window: self.window.clone(),
+            asked_again: self.asked_again.clone(),
+            compactions: self.compactions.clone(),
+        }
+    }
+}
+
+/// The steps that the proof of a stop names, be it one that only would have been.
+fn proven_steps(run: &RunRow, would: Option<&WouldStop>) -> BTreeSet<u32> {
+    // What stopped a run above this one is about other steps.
+    let stopped = run.stopped.as_ref().filter(|stopped| stopped.through.is_none());
+    let of_stop = stopped.and_then(|stopped| serde_json::from_value::<Proof>(stopped.proof.clone()?).ok());
+    let proof = of_stop.or_else(|| would.map(|would| would.verdict.finding.proof.clone())).unwrap_or_default();
+    proof.steps.iter().map(|step| step.step).collect()
+}
+
+/// Levels as values of a chart.
+fn levels(levels: impl Iterator<Item = (u32, f32)>) -> Vec<Point> {
+    let point = |(step, level): (u32, f32)| Point {
+        step,
+        value: f64::from(level),
+        shown: format!("{} of the threshold", percent(level)),
+    };
+    levels.map(point).collect()
+}
+
+/// What a run had cost at each request; nothing where no price is known.
+fn costs(rows: &[StepRow]) -> Vec<Point> {
+    if rows.iter().all(|row| row.cost.is_none()) {
+        return Vec::new();
+    }
+    let mut sum = sprag_core::money::NanoUsd::ZERO;
+    let mut points = Vec::with_capacity(rows.len());
+    for row in rows {
+        sum.0 = sum.0.saturating_add(row.cost.unwrap_or_default().0);
+        points.push(Point { step: row.step, value: sum.0 as f64, shown: show::usd(sum) });
+    }
+    points
+}
+
+/// Why detection has nothing to show of a run.
+fn unseen(rows: &[StepRow], is_seen: bool, mode: Mode) -> Option<&'static str> {
+    if is_seen {
+        return None;
+    }
+    Some(match (rows.len(), mode) {
+        (0, _) => "The steps are no longer on record.",
+        (_, Mode::Off) => {
+            "The progress detector is off for this agent, so nothing was compared. Set it to shadow to look without \
+             stopping anything."
+        }
+        (1, _) => "A step is whole when what came back arrives with the next request. This run has made one so far.",
+        _ if rows.iter().all(|row| row.evidence.is_none()) => {
+            "Detection did not look at these requests: they were refused before it, are no calls of a model, or were \
+             recorded by an older version."
+        }
+        _ => "No request has carried an earlier answer on yet, so there is nothing to compare.",
+    })
+}
+
+/// The run's events as a file.
+pub(super) async fn export(State(admin): State<Shared>, wanted: Result<Params<Target>, Problem>) -> Page {
+    let Params(target) = wanted?;
+    Ok(api::export_run(admin, target.key()?).await?.into_response())
 }
 
 pub(super) async fn kill(State(admin): State<Shared>, operator: Operator, Form(target): Form<Target>) -> Page {
@@ -201,7 +316,7 @@ impl Would {
 }
 
 impl Facts {
-    fn new(run: &RunRow, tree: &RunTotals, now: Timestamp) -> Facts {
+    fn new(run: &RunRow, tree: &RunTotals, rows: &[StepRow], now: Timestamp) -> Facts {
         Facts {
             origin: origin(run.origin),
             provider: run.provider.clone(),
@@ -219,6 +334,8 @@ impl Facts {
             tree_cost: show::usd(tree.tree_cost),
             unpriced: run.unpriced_steps,
             estimated: run.estimated_steps,
+            saved: (run.saved.0 > 0 || run.stopped.is_some()).then(|| show::usd_headline(run.saved)),
+            is_cut: rows.len() >= TRIED_REQUESTS as usize,
             agent_href: link::to("/runs", &[("agent", Some(run.agent.as_str()))]),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A reader sees what has reached the database; what is still in the spool arrives within the flush interval.
 
+mod evidence;
 mod filter;
 mod runs;
 mod shadow;
@@ -24,6 +25,7 @@ use crate::error::StoreError;
 use crate::shards::with_lock;
 use crate::sqlite::open_reader;
 
+pub use evidence::StepRow;
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
 pub use runs::{RunRow, RunStatus, RunStopped};
@@ -60,6 +62,8 @@ pub struct Totals {
     pub blocked: u64,
     /// Requests that failed upstream.
     pub errors: u64,
+    /// What stops have saved, counted only from proven repeats.
+    pub saved: NanoUsd,
 }
 
 /// What an agent did, over all the time on record.
@@ -122,7 +126,8 @@ impl Reader {
                 sum(input_tokens >> 20), sum(input_tokens & 1048575),
                 sum(cached_tokens >> 20), sum(cached_tokens & 1048575),
                 sum(output_tokens >> 20), sum(output_tokens & 1048575),
-                sum(cost_nano >> 20), sum(cost_nano & 1048575)
+                sum(cost_nano >> 20), sum(cost_nano & 1048575),
+                sum(saved_nano >> 20), sum(saved_nano & 1048575)
              FROM spend {}",
             conditions.sql()
         );
@@ -137,6 +142,7 @@ impl Reader {
                 cached_tokens: sum_of_halves(row, 7)?.unsigned_abs(),
                 output_tokens: sum_of_halves(row, 9)?.unsigned_abs(),
                 cost: NanoUsd(sum_of_halves(row, 11)?),
+                saved: NanoUsd(sum_of_halves(row, 13)?),
             })
         })?;
         Ok(found.pop().unwrap_or_default())

@@ -71,6 +71,8 @@ pub struct RunRow {
     pub first_at: Timestamp,
     /// When its last call ended.
     pub last_at: Timestamp,
+    /// What stopping it has saved, counted only from proven repeats.
+    pub saved: NanoUsd,
     /// Why it is killed or paused; absent while it is not.
     pub stopped: Option<RunStopped>,
 }
@@ -94,7 +96,7 @@ pub struct RunStopped {
 
 const COLUMNS: &str = "seq, agent, run_id, parent, origin, status, provider, model, steps, input_tokens, \
     cached_tokens, output_tokens, cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, \
-    kill_reason, kill_by, kill_at, kill_expires_at, kill_proof";
+    kill_reason, kill_by, kill_at, kill_expires_at, kill_proof, saved_nano";
 
 impl Reader {
     /// Runs by last activity. A run that becomes active while its listing is paged through moves to the front.
@@ -202,6 +204,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, RunRow)> {
         errors: rows::count(row, 16)?,
         first_at: Timestamp(row.get(17)?),
         last_at: Timestamp(row.get(18)?),
+        saved: NanoUsd(row.get(24)?),
         stopped: read_stopped(row)?,
     };
     Ok((row.get(0)?, run))

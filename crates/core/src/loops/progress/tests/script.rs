@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::loops::progress::State;
-use crate::loops::{Arrival, Attempts, Departure, Finding, ProgressRule, read_turn};
+use crate::loops::{Arrival, Attempts, Departure, Finding, ProgressRule, RecordedStep, RuleStop, read_turn, try_rule};
 use crate::time::Timestamp;
 use crate::wire::{Call, Dialect, Mark, Reply, ToolCall, read_history};
 
@@ -41,6 +41,26 @@ pub(super) struct Run {
     attempts: Attempts,
     state: State,
     marks: HashMap<u64, Mark>,
+    /// What would be on record of the run so far.
+    pub(super) recorded: Vec<RecordedStep>,
+    pub(super) levels: Vec<Option<f32>>,
+    /// The first finding.
+    stop: Option<RuleStop>,
+}
+
+/// Whatever a test plays: the record of it, judged again by the same rule, ends at the same step with the same proof.
+impl Drop for Run {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let trial = try_rule(&self.recorded, &ProgressRule::balanced());
+            assert_eq!(trial.stop, self.stop);
+            let reached = self.levels.iter().flatten().position(|level| *level >= 1.0);
+            let expected: Vec<f32> = self.levels.iter().flatten().copied().collect();
+            assert_eq!(trial.stop.is_some(), reached.is_some(), "a level of 1 is a stop");
+            let levels: Vec<f32> = trial.levels.iter().map(|(_, level)| *level).collect();
+            assert_eq!(levels, expected[..reached.map_or(expected.len(), |at| at + 1)]);
+        }
+    }
 }
 
 impl Run {
@@ -57,6 +77,9 @@ impl Run {
             attempts: Attempts::default(),
             state: State::default(),
             marks: HashMap::new(),
+            recorded: Vec::new(),
+            levels: Vec::new(),
+            stop: None,
         };
         run.begin("do the work");
         run
@@ -100,7 +123,14 @@ impl Run {
         let before = self.attempts.arrive(self.number, history.end);
         let now = Timestamp(i64::from(self.number) * 1000);
         let arrival = Arrival { step: self.number, now, end: Some(history.end), turn: &turn, is_declared: true };
-        self.state.arrive(&arrival, before, &ProgressRule::balanced())
+        let seen = self.state.arrive(&arrival, before, &ProgressRule::balanced());
+        self.levels.push(seen.level);
+        let evidence = seen.evidence.unwrap();
+        self.recorded.push(RecordedStep { request: self.number, at: now, evidence });
+        if let Some(finding) = seen.finding.clone().filter(|_| self.stop.is_none()) {
+            self.stop = Some(RuleStop { step: self.number, finding });
+        }
+        seen.finding
     }
 
     pub(super) fn fail(&mut self) {

@@ -112,7 +112,7 @@ impl Run {
         let Run { number: step, is_declared, .. } = *self;
         let now = Timestamp(i64::from(step) * 5000);
         let arrival = Arrival { step, now, end: Some(history.end), turn: &turn, is_declared };
-        let findings = self.watch.arrive(&arrival, &self.rules);
+        let findings = self.watch.arrive(&arrival, &self.rules).findings;
         let decision = decide(findings, &self.rules, self.watch.strikes(), step);
         let verdict = decision.stops().then_some(decision.enforced)??;
         Some(format!("{}: {}", verdict.finding.loop_type, verdict.finding.proof.summary))

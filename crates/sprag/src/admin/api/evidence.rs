@@ -1,0 +1,195 @@
+//! `GET /runs/{agent}/{id}/picture`, `…/try` and `…/export`, and `GET /detectors/try`
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue};
+use bytes::Bytes;
+use futures_util::stream;
+use serde::Deserialize;
+use sprag_core::event::Event;
+use sprag_core::limits::{PAGE_ROWS, TRIED_REQUESTS_OF_ALL, TRIED_RUNS};
+use sprag_core::loops::{Proof, similarity};
+use sprag_store::RunKey;
+use sprag_store::history::{EventFilter, History, Page, RunFilter, RunRow, StepRow};
+
+use super::model::{EventRecord, PictureRecord, TrialRecord, TrialSums};
+use super::params::{self, Params};
+use crate::admin::Shared;
+use crate::admin::problem::Problem;
+use crate::admin::trial::{Thresholds, Tried, try_runs};
+
+/// Runs that are tried where nobody says.
+const DEFAULT_RUNS: u32 = 100;
+
+type RunPath = Result<Path<(String, String)>, axum::extract::rejection::PathRejection>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// Which runs are judged again, and how. The thresholds are those of [`Thresholds`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TryRuns {
+    agent: Option<String>,
+    runs: Option<u32>,
+    repeats: Option<f64>,
+    same_results: Option<f64>,
+    stall: Option<f64>,
+    likeness: Option<f64>,
+    asked_again: Option<u32>,
+    compactions: Option<u32>,
+    window: Option<u32>,
+}
+
+pub(super) async fn picture(
+    State(admin): State<Shared>,
+    path: RunPath,
+    Params(Nothing {}): Params<Nothing>,
+) -> Result<Json<PictureRecord>, Problem> {
+    let key = run_key(path)?;
+    let likeness = admin.app.policy(&key.agent).rules.progress.likeness;
+    let (run, rows) = read_run(&admin, &key).await?;
+    let stopped = run.stopped.and_then(|stopped| stopped.proof);
+    let proof = stopped.and_then(|proof| serde_json::from_value::<Proof>(proof).ok()).unwrap_or_default();
+    let picture = similarity(&StepRow::recorded(&rows), likeness);
+    Ok(Json(PictureRecord::new(picture, &rows, proof.steps.iter().map(|step| step.step).collect())))
+}
+
+pub(super) async fn try_run(
+    State(admin): State<Shared>,
+    path: RunPath,
+    Params(thresholds): Params<Thresholds>,
+) -> Result<Json<TrialRecord>, Problem> {
+    let key = run_key(path)?;
+    let rule = thresholds.rule(&admin.app.policy(&key.agent).rules.progress)?;
+    let (_, rows) = read_run(&admin, &key).await?;
+    Ok(Json(TrialRecord::new(&rule, &Tried::new(&rows, &rule))))
+}
+
+pub(super) async fn try_all(
+    State(admin): State<Shared>,
+    Params(wanted): Params<TryRuns>,
+) -> Result<Json<TrialSums>, Problem> {
+    let most = match wanted.runs.unwrap_or(DEFAULT_RUNS) {
+        runs @ 1..=TRIED_RUNS => runs,
+        _ => return Err(Problem::bad_request(format!("`runs` is a number from 1 to {TRIED_RUNS}"))),
+    };
+    let agent = params::agent_name(wanted.agent.as_deref())?;
+    let thresholds = wanted.thresholds();
+    let app = admin.app.clone();
+    // Also where there is no run yet, so that a slip is always told.
+    let shown = thresholds.rule(&app.policy(&agent.clone().unwrap_or_default()).rules.progress)?;
+    let filter = RunFilter { agent, ..RunFilter::default() };
+    let base = shown.clone();
+    let read = move |history: &History| {
+        let rule_of =
+            |run: &RunRow| thresholds.rule(&app.policy(&run.agent).rules.progress).unwrap_or_else(|_| base.clone());
+        try_runs(history, &filter, (most, TRIED_REQUESTS_OF_ALL), rule_of)
+    };
+    let mut tried = admin.records.read(read).await?;
+    admin.expire(tried.runs.iter_mut().map(|(run, _)| run));
+    Ok(Json(TrialSums::new(&shown, &tried)))
+}
+
+/// All events of a run, one JSON object in each line, oldest first.
+pub(super) async fn export(
+    State(admin): State<Shared>,
+    path: RunPath,
+    Params(Nothing {}): Params<Nothing>,
+) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
+    let key = run_key(path)?;
+    export_run(admin, key).await
+}
+
+/// The same for a page that has named the run in its own way.
+pub(in crate::admin) async fn export_run(
+    admin: Shared,
+    key: RunKey,
+) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
+    let first = read_events(&admin, &key, None).await?;
+    if first.items.is_empty() {
+        let known = key.clone();
+        if admin.records.read(move |history| history.run(&known)).await?.is_none() {
+            return Err(unknown_run());
+        }
+    }
+    let name = file_name(key.id.as_str());
+    // Page by page: a run may have any number of events.
+    let pages = stream::unfold(Some(Ok(first)), move |page| {
+        let (admin, key) = (admin.clone(), key.clone());
+        async move {
+            let page: Page<Event> = match page? {
+                Ok(page) => page,
+                Err(error) => return Some((Err(error), None)),
+            };
+            let next = match page.next {
+                Some(cursor) => Some(
+                    read_events(&admin, &key, Some(cursor))
+                        .await
+                        .map_err(|problem| std::io::Error::other(problem.detail.into_owned())),
+                ),
+                None => None,
+            };
+            Some((Ok(lines(&page.items)), next))
+        }
+    });
+    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{name}.jsonl\""))
+        .unwrap_or(HeaderValue::from_static("attachment"));
+    let headers =
+        [(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson")), (CONTENT_DISPOSITION, disposition)];
+    Ok((headers, Body::from_stream(pages)))
+}
+
+async fn read_events(admin: &Shared, key: &RunKey, cursor: Option<String>) -> Result<Page<Event>, Problem> {
+    let filter = EventFilter { run: Some(key.clone()), is_oldest_first: true, ..EventFilter::default() };
+    admin.records.read(move |history| history.events(&filter, cursor.as_deref(), PAGE_ROWS)).await
+}
+
+fn lines(events: &[Event]) -> Bytes {
+    let mut text = Vec::new();
+    for event in events {
+        if serde_json::to_writer(&mut text, &EventRecord::from(event)).is_ok() {
+            text.push(b'\n');
+        }
+    }
+    text.into()
+}
+
+/// A name that every file system takes, whatever the run is called.
+fn file_name(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    id.chars().map(plain).collect()
+}
+
+fn run_key(path: RunPath) -> Result<RunKey, Problem> {
+    let Path((agent, id)) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    match (params::agent_name(Some(&agent))?, params::run_id(Some(&id))?) {
+        (Some(agent), Some(id)) => Ok(RunKey { agent, id }),
+        _ => Err(Problem::not_found("a run is named by its agent and its id")),
+    }
+}
+
+fn unknown_run() -> Problem {
+    Problem::not_found("this agent has no run of this id on record")
+}
+
+async fn read_run(admin: &Shared, key: &RunKey) -> Result<(RunRow, Vec<StepRow>), Problem> {
+    let key = key.clone();
+    let read = move |history: &History| {
+        let Some(run) = history.run(&key)? else { return Ok(None) };
+        Ok(Some((run, history.evidence(&key)?)))
+    };
+    let (mut run, rows) = admin.records.read(read).await?.ok_or_else(unknown_run)?;
+    admin.expire([&mut run]);
+    Ok((run, rows))
+}
+
+impl TryRuns {
+    fn thresholds(&self) -> Thresholds {
+        let TryRuns { repeats, same_results, stall, likeness, asked_again, compactions, window, .. } = *self;
+        Thresholds { repeats, same_results, stall, likeness, asked_again, compactions, window }
+    }
+}
