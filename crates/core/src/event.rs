@@ -103,6 +103,7 @@ pub struct Event {
 
 /// A limit in shadow that had no room for a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WouldBlock {
     /// The reason, as refusals call it.
     pub reason: String,
@@ -115,6 +116,7 @@ pub struct WouldBlock {
 
 /// Something that was done about a run, an agent or everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Act {
     /// What.
     pub what: ActKind,
@@ -139,6 +141,7 @@ pub struct Act {
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ActKind {
     /// Stopped for good.
     Kill,
@@ -176,13 +179,16 @@ pub enum ActKind {
 
 /// The place of an event in its run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRecord {
     /// The run's id.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: RunId,
     /// 1 for the first call of the run.
     pub step: u32,
     /// The run that this one is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub parent: Option<RunId>,
     /// How the run was recognised.
     pub origin: RunOrigin,
@@ -191,6 +197,7 @@ pub struct RunRecord {
 /// How a request was found to belong to its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum RunOrigin {
     /// The caller named it.
     Declared,
@@ -207,6 +214,7 @@ pub enum RunOrigin {
 /// What kind of event this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum EventKind {
     /// A call to a model.
     LlmCall,
@@ -233,6 +241,7 @@ impl EventKind {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Ending {
     /// The answer was whole.
     Complete,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// An amount in billionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NanoUsd(pub i64);
 
 /// A price in trillionths of a US dollar per token.

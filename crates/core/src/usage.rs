@@ -11,6 +11,7 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 /// those that report them beside it (Anthropic) come out the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Usage {
     /// Input tokens at the full price.
     pub input: u64,

@@ -7,6 +7,7 @@ use super::kind::Entity;
 /// What a kind's findings lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DlpMode))]
 pub enum Mode {
     /// The call is stopped.
     Strict,
@@ -32,6 +33,7 @@ pub enum Hiding {
 /// Which way a text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DlpDirection))]
 pub enum Direction {
     /// To the provider.
     Request,

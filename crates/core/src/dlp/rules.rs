@@ -12,6 +12,7 @@ use super::policy::{Action, Direction, DlpPolicy, Hiding, Mode};
 /// What is done unless something else is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DlpProfile))]
 pub enum Profile {
     /// Everything is hidden; what agents need in order to work, reversibly.
     #[default]

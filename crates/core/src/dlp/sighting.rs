@@ -8,6 +8,7 @@ use crate::limits::{SIGHTING_PATH_BYTES, SIGHTINGS};
 /// What became of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DlpOutcome))]
 pub enum Outcome {
     /// Only put on record.
     Logged,
@@ -21,6 +22,7 @@ pub enum Outcome {
 
 /// One finding, or several of the same kind at the same place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Sighting {
     /// `OPENAI_KEY`
     pub entity: String,
@@ -40,6 +42,7 @@ pub struct Sighting {
 
 /// What was found in one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Sightings {
     /// The first ones.
     pub list: Vec<Sighting>,

@@ -23,6 +23,7 @@ struct Strike {
 
 /// A finding and what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Verdict {
     /// What was found.
     #[serde(flatten)]

@@ -10,6 +10,7 @@ const THROTTLE_STEP_MS: u64 = 100;
 /// A way to see that a run is stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Detector {
     /// Repeated work without new information.
     Progress,
@@ -61,6 +62,7 @@ impl Detector {
 /// Whether a detector runs, and whether anything follows from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Mode {
     /// It does not run.
     #[default]
@@ -74,6 +76,7 @@ pub enum Mode {
 /// What follows from a finding; the later, the stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = LoopAction))]
 pub enum Action {
     /// The step is flagged.
     Warn,
@@ -115,6 +118,7 @@ impl Action {
 
 /// A detector that tripped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
     /// Which one.
     pub detector: Detector,
@@ -154,6 +158,7 @@ impl Finding {
 ///
 /// It holds no text of the run, only names of tools, numbers and hashes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Proof {
     /// One sentence for a person: what repeats, how often.
     pub summary: String,
@@ -172,6 +177,7 @@ pub struct Proof {
 
 /// One step of a proof.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProofStep {
     /// Its number in the run, 1 for the first.
     pub step: u32,

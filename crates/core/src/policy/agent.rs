@@ -33,6 +33,7 @@ pub struct AgentStanding {
 /// What set an agent inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum DeactivatedBy {
     /// The kill switch: a detector with this action.
     KillSwitch,
@@ -42,6 +43,7 @@ pub enum DeactivatedBy {
 
 /// The kill switch of an agent: the similarity score over its last requests, and what it trips above.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KillSwitch {
     /// Whether it is on.
     pub enabled: bool,
@@ -54,6 +56,7 @@ pub struct KillSwitch {
 /// What replaces a part of a [`KillSwitch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KillSwitchChange {
     /// Whether it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -62,6 +62,7 @@ pub enum SecretPlace {
 /// Where a key stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum KeyState {
     /// It opens.
     Active,

@@ -35,6 +35,7 @@ pub struct Kill {
 /// Whether a stop is final.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum KillKind {
     /// Until a person approves.
     Pause,

@@ -17,6 +17,7 @@ const TAKEN: [&str; 3] = ["admin", "viewer", "sprag"];
 /// What somebody may do on the admin side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Role {
     /// Sees everything and changes nothing.
     Viewer,

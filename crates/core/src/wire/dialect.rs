@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A provider's wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Dialect {
     /// `POST /v1/chat/completions`
     OpenaiChat,

@@ -7,8 +7,8 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use serde_json::json;
 use sprag_store::StoreError;
+use utoipa::ToSchema;
 
 use crate::config::{self, Problems};
 
@@ -23,8 +23,26 @@ pub(crate) struct Problem {
     pub(super) errors: Vec<Slip>,
 }
 
+/// A problem as it is sent: RFC 9457.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(super) struct Details {
+    /// Always `about:blank`: the status says it all.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The name of the status.
+    title: &'static str,
+    status: u16,
+    /// What is wrong, and what to do about it.
+    #[schema(value_type = String)]
+    detail: Cow<'static, str>,
+    /// What is wrong with single keys of what was sent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Slip>,
+}
+
 /// What is wrong with one key.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Slip {
     key: String,
     message: String,
@@ -111,16 +129,9 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = json!({
-            "type": "about:blank",
-            "title": self.title(),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-        });
-        if !self.errors.is_empty() {
-            body["errors"] = json!(self.errors);
-        }
-        let mut response = (self.status, Json(body)).into_response();
+        let (kind, title, status) = ("about:blank", self.title(), self.status.as_u16());
+        let details = Details { kind, title, status, detail: self.detail, errors: self.errors };
+        let mut response = (self.status, Json(details)).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status == StatusCode::UNAUTHORIZED {

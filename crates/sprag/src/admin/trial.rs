@@ -11,8 +11,9 @@ use sprag_store::{RunKey, StoreError};
 use super::problem::Problem;
 
 /// Thresholds in place of those in force. What is not given stays as it is.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Thresholds {
     pub(super) repeats: Option<f64>,
     pub(super) same_results: Option<f64>,

@@ -26,6 +26,7 @@ use clap::{Parser, Subcommand};
 use sprag_core::limits::PAGE_ROWS;
 
 use self::client::Asking;
+use crate::admin::api::document;
 use crate::config::{Flags, schema};
 
 /// Stands between AI agents and the LLM APIs they call.
@@ -118,6 +119,8 @@ enum Command {
     Scan(scan::Asked),
     /// Print the JSON Schema of the configuration
     Schema,
+    /// Print the description of the admin API: OpenAPI 3.1, as JSON
+    Openapi,
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,7 +173,8 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Some(Command::Prices { command: Some(PricesCommand::Update { file, flags }) }) => prices::update(&file, flags),
         Some(Command::Scan(asked)) => scan::scan(&asked),
-        Some(Command::Schema) => print_schema(),
+        Some(Command::Schema) => print_json(&schema()),
+        Some(Command::Openapi) => print_json(document()),
     };
     match result {
         Ok(code) => code,
@@ -189,9 +193,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io.or(json) == Some(std::io::ErrorKind::BrokenPipe)
 }
 
-fn print_schema() -> anyhow::Result<ExitCode> {
+fn print_json(value: &serde_json::Value) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, &schema())?;
+    serde_json::to_writer_pretty(&mut out, value)?;
     writeln!(out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -112,6 +112,10 @@ async fn an_order_that_makes_no_sense_is_a_problem() {
         ("PATCH", "/agents/bot", json!({"kill_switch": {"window_size": 4}}), 400, "from 5 to 100"),
         ("PATCH", "/agents/bot", json!({"kill_switch": {"threshold": 50.5}}), 400, "from 1 to 50"),
         ("PATCH", "/agents/bot", json!({"kill_switch": {"size": 5}}), 400, "unknown field `size`"),
+        ("PATCH", "/agents/bot", json!({"kill_switch": [true, 20, 10]}), 400, "expected an object"),
+        ("POST", "/keys", json!({"agent": "bot", "budget": [1, 2, 3]}), 400, "expected an object"),
+        ("POST", "/kills", json!(["all", null, "x", false, null, null, null]), 400, "expected an object"),
+        ("POST", "/kills", json!("all"), 400, "expected an object"),
     ] {
         let (found, detail) = refused(&world, method, path, &body).await;
         assert_eq!(found, status, "{method} {path} {body}: {detail}");

@@ -9,7 +9,7 @@ use crate::world::{World, text};
 async fn told(page: &mut Answer) {
     let mut heard = String::new();
     while !heard.contains("event: changed") {
-        let piece = page.next().await.unwrap().expect("the stream goes on");
+        let piece = page.next().await.unwrap().unwrap();
         heard.push_str(std::str::from_utf8(&piece).unwrap());
     }
 }

@@ -17,6 +17,7 @@ mod health;
 mod kills;
 mod live;
 mod login;
+mod openapi;
 mod pages;
 mod pages_run;
 mod roles;

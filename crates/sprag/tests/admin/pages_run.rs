@@ -8,10 +8,13 @@ use crate::world::{TOKEN, World, is_inert, links, text};
 
 const TASK: &str = "/run?agent=default&id=task";
 
+/// The piece of a page between two texts.
 fn part<'p>(page: &'p str, from: &str, to: &str) -> &'p str {
-    let start = page.find(from).unwrap_or_else(|| panic!("no {from} in {page}"));
-    let length = page[start..].find(to).unwrap_or_else(|| panic!("no {to} behind {from}"));
-    &page[start..start + length]
+    let found = page.split_once(from).and_then(|(_, rest)| rest.split_once(to));
+    assert!(found.is_some(), "no {from} with {to} behind it: {page}");
+    let (before, _) = page.split_once(from).unwrap();
+    let (piece, _) = page[before.len() + from.len()..].split_once(to).unwrap();
+    &page[before.len()..before.len() + from.len() + piece.len()]
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -53,6 +53,7 @@ pub struct RecordedStep {
 
 /// What a person is shown of a step's evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StepFacts {
     /// The step: the number of the request whose answer it begins with.
     pub step: u32,

@@ -56,6 +56,7 @@ pub struct Budget {
 /// How much is reserved for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Reserve {
     /// What it is expected to cost, by what earlier calls cost.
     #[default]
@@ -114,6 +115,7 @@ pub enum Window {
 /// At which level a limit is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BudgetLevel))]
 pub enum Level {
     /// For a virtual key.
     Key,

@@ -3,30 +3,32 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sprag_core::id::AgentName;
 use sprag_core::policy::KillSwitchChange;
 use sprag_store::history::AgentRow;
 use sprag_store::{StoreError, catalog::Snapshot};
+use utoipa::ToSchema;
 
-use super::body::Body;
+use super::body::{Body, object};
 use super::model::{AgentDetail, AgentSummary, Limits, Listing, PolicyRecord, sources};
-use super::params;
+use super::params::{self, Names};
 use crate::acts::{PolicyRefused, set_for};
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 
 /// What is to be changed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = AgentChange)]
 pub(super) struct Change {
     active: Option<bool>,
     /// Why it is set inactive.
     reason: Option<String>,
+    #[serde(default, deserialize_with = "object")]
     kill_switch: Option<KillSwitchChange>,
     /// A merge patch over what is set, in the form of `[agents.NAME]`.
     policy: Option<Value>,
@@ -34,23 +36,49 @@ pub(super) struct Change {
 }
 
 /// An agent to be made.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewAgent {
+    #[schema(required = true, value_type = String)]
     name: Option<String>,
+    /// What it may do, in the form of `[agents.NAME]`.
     policy: Option<Value>,
     by: Option<String>,
 }
 
+/// Agents, the latest seen first, then those that are only set up.
+#[utoipa::path(
+    get,
+    path = "/agents",
+    operation_id = "list_agents",
+    tag = "agents",
+    responses(
+        (status = 200, description = "All agents", body = Listing<AgentSummary>),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn list(State(admin): State<Shared>) -> Result<Json<Listing<AgentSummary>>, Problem> {
     Ok(Json(Listing { items: admin.agents().await?, next: None }))
 }
 
+/// An agent and what it may do.
+#[utoipa::path(
+    get,
+    path = "/agents/{name}",
+    operation_id = "get_agent",
+    tag = "agents",
+    params(("name" = String, Path, description = "The name of the agent")),
+    responses(
+        (status = 200, description = "The agent", body = AgentDetail),
+        (status = 404, description = "No such agent is known"),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn show(
     State(admin): State<Shared>,
-    path: Result<Path<String>, PathRejection>,
+    Names(name): Names<String>,
 ) -> Result<Json<AgentDetail>, Problem> {
-    let agent = agent_of(path)?;
+    let agent = agent_of(&name)?;
     let row = admin.agent_row(&agent).await?;
     if row.is_none() && !admin.is_set_up(&agent) {
         return Err(Problem::not_found("no agent of this name is on record"));
@@ -58,6 +86,19 @@ pub(super) async fn show(
     Ok(Json(admin.detail(&agent, row.as_ref())))
 }
 
+/// Makes an agent ahead of its first call.
+#[utoipa::path(
+    post,
+    path = "/agents",
+    operation_id = "create_agent",
+    tag = "agents",
+    request_body = NewAgent,
+    responses(
+        (status = 200, description = "The agent", body = AgentDetail),
+        (status = 409, description = "The agent is known already, or there are too many"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn add(
     State(admin): State<Shared>,
     operator: Operator,
@@ -74,13 +115,28 @@ pub(super) async fn add(
     Ok(Json(AgentDetail { created: true, ..admin.detail(&agent, None) }))
 }
 
+/// Sets an agent active or inactive, and what it may do.
+#[utoipa::path(
+    patch,
+    path = "/agents/{name}",
+    operation_id = "change_agent",
+    tag = "agents",
+    params(("name" = String, Path, description = "The name of the agent")),
+    request_body = Change,
+    responses(
+        (status = 200, description = "The agent", body = AgentDetail),
+        (status = 404, description = "A name is missing in the path"),
+        (status = 409, description = "There are too many agents"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn change(
     State(admin): State<Shared>,
     operator: Operator,
-    path: Result<Path<String>, PathRejection>,
+    Names(name): Names<String>,
     Body(change): Body<Change>,
 ) -> Result<Json<AgentDetail>, Problem> {
-    let agent = agent_of(path)?;
+    let agent = agent_of(&name)?;
     let by = operator.acting(change.by)?;
     if let Some(problem) = change.kill_switch.and_then(KillSwitchChange::problem) {
         return Err(Problem::bad_request(format!("`kill_switch`: {problem}")));
@@ -157,9 +213,8 @@ impl Admin {
     }
 }
 
-fn agent_of(path: Result<Path<String>, PathRejection>) -> Result<AgentName, Problem> {
-    let Path(name) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
-    params::agent_name(Some(&name))?.ok_or_else(|| Problem::not_found("an agent has a name"))
+fn agent_of(name: &str) -> Result<AgentName, Problem> {
+    params::agent_name(Some(name))?.ok_or_else(|| Problem::not_found("an agent has a name"))
 }
 
 fn unset(error: StoreError) -> Problem {

@@ -5,6 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::AccountId;
+use utoipa::ToSchema;
 
 use super::body::Body;
 use super::model::{AccountRecord, Listing, Usd};
@@ -15,27 +16,49 @@ use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 use crate::budgets::{BudgetFilter, BudgetPage};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     agent: Option<String>,
     key: Option<String>,
     #[serde(default)]
     runs: bool,
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// What a correction is asked with.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = AdjustmentOrder)]
 pub(super) struct Order {
+    /// Such as `agent:bot daily`.
+    #[schema(required = true, value_type = String)]
     account: Option<String>,
+    /// What to add; with a minus what to take away.
+    #[schema(required = true, value_type = Usd)]
     amount_usd: Option<Usd>,
+    #[schema(required = true, value_type = String)]
     reason: Option<String>,
     by: Option<String>,
 }
 
+/// Limits on money and where they stand.
+#[utoipa::path(
+    get,
+    path = "/budgets",
+    operation_id = "list_budgets",
+    tag = "budgets",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A page of budgets", body = Listing<AccountRecord>),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
@@ -50,6 +73,19 @@ pub(super) async fn list(
     Ok(Json(Listing { items: page.rows.iter().map(AccountRecord::from).collect(), next: page.next }))
 }
 
+/// Corrects what an account has spent.
+#[utoipa::path(
+    post,
+    path = "/budgets/adjust",
+    operation_id = "adjust_budget",
+    tag = "budgets",
+    request_body = Order,
+    responses(
+        (status = 200, description = "The account after it", body = AccountRecord),
+        (status = 404, description = "Nobody knows whose account it is"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn adjust(
     State(admin): State<Shared>,
     operator: Operator,

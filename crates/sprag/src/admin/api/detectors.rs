@@ -13,13 +13,26 @@ use crate::admin::problem::Problem;
 /// How far back a report goes where nobody says.
 const SPAN_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Span {
     since: Option<String>,
     until: Option<String>,
 }
 
+/// What rules and limits in shadow would have stopped and saved.
+#[utoipa::path(
+    get,
+    path = "/detectors/shadow",
+    operation_id = "get_shadow_report",
+    tag = "detectors",
+    params(Span),
+    responses(
+        (status = 200, description = "The report", body = ShadowSums),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn shadow(
     State(admin): State<Shared>,
     Params(span): Params<Span>,

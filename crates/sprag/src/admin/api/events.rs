@@ -13,8 +13,9 @@ use super::runs::find_by_id;
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     agent: Option<String>,
     run: Option<String>,
@@ -23,10 +24,25 @@ pub(super) struct Wanted {
     blocked: Option<bool>,
     since: Option<String>,
     until: Option<String>,
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
+/// Calls and what was done, the latest first.
+#[utoipa::path(
+    get,
+    path = "/events",
+    operation_id = "list_events",
+    tag = "events",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A page of events", body = Listing<EventRecord>),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,

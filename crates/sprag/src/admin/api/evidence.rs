@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
@@ -14,8 +14,9 @@ use sprag_core::loops::{Proof, similarity};
 use sprag_store::RunKey;
 use sprag_store::history::{EventFilter, History, Page, RunFilter, RunRow, StepRow};
 
+use super::kills::run_of;
 use super::model::{EventRecord, PictureRecord, TrialRecord, TrialSums};
-use super::params::{self, Params};
+use super::params::{self, Names, Params};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
 use crate::admin::trial::{Thresholds, Tried, try_runs};
@@ -23,17 +24,18 @@ use crate::admin::trial::{Thresholds, Tried, try_runs};
 /// Runs that are tried where nobody says.
 const DEFAULT_RUNS: u32 = 100;
 
-type RunPath = Result<Path<(String, String)>, axum::extract::rejection::PathRejection>;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
 /// Which runs are judged again, and how. The thresholds are those of [`Thresholds`].
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct TryRuns {
     agent: Option<String>,
+    /// The latest runs that are judged; 100 unless given.
+    #[param(minimum = 1, maximum = 500)]
     runs: Option<u32>,
     repeats: Option<f64>,
     same_results: Option<f64>,
@@ -44,31 +46,69 @@ pub(super) struct TryRuns {
     window: Option<u32>,
 }
 
+/// How alike the steps of a run are.
+#[utoipa::path(
+    get,
+    path = "/runs/{agent}/{id}/picture",
+    operation_id = "get_run_picture",
+    tag = "runs",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run")),
+    responses(
+        (status = 200, description = "The picture", body = PictureRecord),
+        (status = 404, description = "No such run is on record"),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn picture(
     State(admin): State<Shared>,
-    path: RunPath,
+    Names(run): Names<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Result<Json<PictureRecord>, Problem> {
-    let key = run_key(path)?;
+    let key = run_of(&run)?;
     let likeness = admin.app.policy(&key.agent).rules.progress.likeness;
-    let (run, rows) = read_run(&admin, &key).await?;
-    let stopped = run.stopped.and_then(|stopped| stopped.proof);
+    let (row, rows) = read_run(&admin, &key).await?;
+    let stopped = row.stopped.and_then(|stopped| stopped.proof);
     let proof = stopped.and_then(|proof| serde_json::from_value::<Proof>(proof).ok()).unwrap_or_default();
     let picture = similarity(&StepRow::recorded(&rows), likeness);
     Ok(Json(PictureRecord::new(picture, &rows, proof.steps.iter().map(|step| step.step).collect())))
 }
 
+/// What other thresholds would have done to a run.
+#[utoipa::path(
+    get,
+    path = "/runs/{agent}/{id}/try",
+    operation_id = "try_run",
+    tag = "runs",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run"), Thresholds),
+    responses(
+        (status = 200, description = "What would have happened", body = TrialRecord),
+        (status = 404, description = "No such run is on record"),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn try_run(
     State(admin): State<Shared>,
-    path: RunPath,
+    Names(run): Names<(String, String)>,
     Params(thresholds): Params<Thresholds>,
 ) -> Result<Json<TrialRecord>, Problem> {
-    let key = run_key(path)?;
+    let key = run_of(&run)?;
     let rule = thresholds.rule(&admin.app.policy(&key.agent).rules.progress)?;
     let (_, rows) = read_run(&admin, &key).await?;
     Ok(Json(TrialRecord::new(&rule, &Tried::new(&rows, &rule))))
 }
 
+/// What other thresholds would have done to the latest runs.
+#[utoipa::path(
+    get,
+    path = "/detectors/try",
+    operation_id = "try_runs",
+    tag = "detectors",
+    params(TryRuns),
+    responses(
+        (status = 200, description = "What would have happened", body = TrialSums),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn try_all(
     State(admin): State<Shared>,
     Params(wanted): Params<TryRuns>,
@@ -95,12 +135,24 @@ pub(super) async fn try_all(
 }
 
 /// All events of a run, one JSON object in each line, oldest first.
+#[utoipa::path(
+    get,
+    path = "/runs/{agent}/{id}/export",
+    operation_id = "export_run",
+    tag = "runs",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run")),
+    responses(
+        (status = 200, description = "One JSON object in each line", body = String, content_type = "application/x-ndjson"),
+        (status = 404, description = "No such run is on record"),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn export(
     State(admin): State<Shared>,
-    path: RunPath,
+    Names(run): Names<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
-    let key = run_key(path)?;
+    let key = run_of(&run)?;
     export_run(admin, key).await
 }
 
@@ -162,14 +214,6 @@ fn lines(events: &[Event]) -> Bytes {
 fn file_name(id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     id.chars().map(plain).collect()
-}
-
-fn run_key(path: RunPath) -> Result<RunKey, Problem> {
-    let Path((agent, id)) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
-    match (params::agent_name(Some(&agent))?, params::run_id(Some(&id))?) {
-        (Some(agent), Some(id)) => Ok(RunKey { agent, id }),
-        _ => Err(Problem::not_found("a run is named by its agent and its id")),
-    }
 }
 
 fn unknown_run() -> Problem {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::limits::{KEY_GRACE_SECONDS, KEY_NAME_CHARS};
 use sprag_core::loops::Mode;
@@ -11,28 +11,36 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::{Budget, KeyState, Stage, StageAction};
 use sprag_store::StoreError;
 use sprag_store::catalog::KeyEntry;
+use utoipa::ToSchema;
 
-use super::body::Body;
+use super::body::{Body, object};
 use super::kills::end;
 use super::model::{KeyBudget, KeyRecord, Listing, Usd};
-use super::params::{self, Params};
+use super::params::{self, Names, Params};
 use crate::acts::{IssuedKey, KeyOrder};
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     agent: Option<String>,
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// What a key is asked with.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = KeyOrder)]
 pub(super) struct Order {
+    /// Whom it shall speak for.
+    #[schema(required = true, value_type = String)]
     agent: Option<String>,
     #[serde(default)]
     name: String,
@@ -40,12 +48,13 @@ pub(super) struct Order {
     expires_at: Option<String>,
     /// Or after how long.
     expires_in_seconds: Option<u32>,
+    #[serde(default, deserialize_with = "object")]
     budget: Option<KeyBudget>,
     by: Option<String>,
 }
 
 /// What a new secret is asked with.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rotation {
     /// For how long the old secret still holds.
@@ -54,12 +63,24 @@ pub(super) struct Rotation {
     by: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Plea {
     by: Option<String>,
 }
 
+/// Virtual keys, the newest first; those that ended too.
+#[utoipa::path(
+    get,
+    path = "/keys",
+    operation_id = "list_keys",
+    tag = "keys",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A page of keys", body = Listing<KeyRecord>),
+    )
+)]
 pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
@@ -79,12 +100,37 @@ pub(super) async fn list(
     Ok(Json(Listing { items, next }))
 }
 
-pub(super) async fn show(State(admin): State<Shared>, Path(id): Path<String>) -> Result<Json<KeyRecord>, Problem> {
+/// A virtual key.
+#[utoipa::path(
+    get,
+    path = "/keys/{id}",
+    operation_id = "get_key",
+    tag = "keys",
+    params(("id" = String, Path, description = "Its id")),
+    responses(
+        (status = 200, description = "The key", body = KeyRecord),
+        (status = 404, description = "There is no such key"),
+    )
+)]
+pub(super) async fn show(State(admin): State<Shared>, Names(id): Names<String>) -> Result<Json<KeyRecord>, Problem> {
     let snapshot = admin.app.catalog.snapshot();
     let entry = snapshot.key(&id).ok_or_else(unknown)?;
     Ok(Json(KeyRecord::new(&entry.key, admin.app.clock.now())))
 }
 
+/// Makes a virtual key; its secret is told once.
+#[utoipa::path(
+    post,
+    path = "/keys",
+    operation_id = "create_key",
+    tag = "keys",
+    request_body = Order,
+    responses(
+        (status = 200, description = "The key with its secret", body = KeyRecord),
+        (status = 409, description = "There are too many keys"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn create(
     State(admin): State<Shared>,
     operator: Operator,
@@ -109,10 +155,23 @@ pub(super) async fn create(
     Ok(admin.issued(&issued))
 }
 
+/// Takes a virtual key back.
+#[utoipa::path(
+    delete,
+    path = "/keys/{id}",
+    operation_id = "revoke_key",
+    tag = "keys",
+    params(("id" = String, Path, description = "Its id"), Plea),
+    responses(
+        (status = 200, description = "The key", body = KeyRecord),
+        (status = 404, description = "There is no such key"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn revoke(
     State(admin): State<Shared>,
     operator: Operator,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
     Params(plea): Params<Plea>,
 ) -> Result<Json<KeyRecord>, Problem> {
     let revoked =
@@ -120,10 +179,25 @@ pub(super) async fn revoke(
     Ok(Json(KeyRecord::new(&revoked.ok_or_else(unknown)?.key, admin.app.clock.now())))
 }
 
+/// Gives a virtual key a new secret, which is told once.
+#[utoipa::path(
+    post,
+    path = "/keys/{id}/rotate",
+    operation_id = "rotate_key",
+    tag = "keys",
+    params(("id" = String, Path, description = "Its id")),
+    request_body = Rotation,
+    responses(
+        (status = 200, description = "The key with its secret", body = KeyRecord),
+        (status = 404, description = "There is no such key"),
+        (status = 409, description = "The key has ended"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn rotate(
     State(admin): State<Shared>,
     operator: Operator,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
     Body(rotation): Body<Rotation>,
 ) -> Result<Json<KeyRecord>, Problem> {
     if rotation.grace_seconds > KEY_GRACE_SECONDS {

@@ -3,31 +3,36 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::policy::{BadScope, Kill, KillKind, KillScope};
 use sprag_core::time::Timestamp;
 use sprag_store::{RunKey, StoreError};
+use utoipa::ToSchema;
 
 use super::body::Body;
 use super::model::{KillRecord, Listing};
-use super::params::{self, Params};
+use super::params::{self, Names, Params};
 use crate::acts::KillOrder;
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// What a kill is asked with.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = KillOrder)]
 pub(in crate::admin) struct Order {
     /// For `/kills`; a run is named by its path.
     scope: Option<String>,
@@ -45,12 +50,24 @@ pub(in crate::admin) struct Order {
 }
 
 /// What taking a kill back is asked with.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Plea {
     by: Option<String>,
 }
 
+/// What is stopped now, the latest first.
+#[utoipa::path(
+    get,
+    path = "/kills",
+    operation_id = "list_kills",
+    tag = "kills",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A page of kills", body = Listing<KillRecord>),
+    )
+)]
 pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
@@ -67,6 +84,19 @@ pub(super) async fn list(
     Ok(Json(Listing { items, next }))
 }
 
+/// Stops a run, an agent, a key, every call with a header, or everything.
+#[utoipa::path(
+    post,
+    path = "/kills",
+    operation_id = "add_kill",
+    tag = "kills",
+    request_body = Order,
+    responses(
+        (status = 200, description = "The kill in force", body = KillRecord),
+        (status = 409, description = "There are too many kills"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn add(
     State(admin): State<Shared>,
     operator: Operator,
@@ -82,10 +112,23 @@ pub(super) async fn add(
     admin.kill(&operator, scope, order).await.map(|kill| Json(KillRecord::from(&*kill)))
 }
 
+/// Takes a kill back.
+#[utoipa::path(
+    delete,
+    path = "/kills/{id}",
+    operation_id = "lift_kill",
+    tag = "kills",
+    params(("id" = String, Path, description = "Its id"), Plea),
+    responses(
+        (status = 200, description = "The kill that was taken back", body = KillRecord),
+        (status = 404, description = "No kill of this id is in force"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn lift(
     State(admin): State<Shared>,
     operator: Operator,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
     Params(plea): Params<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
     let lifted = admin.app.lift(id, operator.acting(plea.by)?).await?;
@@ -93,36 +136,81 @@ pub(super) async fn lift(
     Ok(Json(KillRecord::from(&*kill)))
 }
 
+/// Stops a run.
+#[utoipa::path(
+    post,
+    path = "/runs/{agent}/{id}/kill",
+    operation_id = "kill_run",
+    tag = "kills",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run")),
+    request_body = Order,
+    responses(
+        (status = 200, description = "The kill in force", body = KillRecord),
+        (status = 404, description = "A name is missing in the path"),
+        (status = 409, description = "There are too many kills"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn kill_run(
     State(admin): State<Shared>,
     operator: Operator,
-    path: Result<Path<(String, String)>, PathRejection>,
+    Names(run): Names<(String, String)>,
     Body(order): Body<Order>,
 ) -> Result<Json<KillRecord>, Problem> {
-    let RunKey { agent, id } = run_of(path)?;
+    let RunKey { agent, id } = run_of(&run)?;
     if order.scope.is_some() || order.route.is_some() {
         return Err(Problem::bad_request("the run is named by the path; leave `scope` and `route` out"));
     }
     admin.kill(&operator, KillScope::run(&agent, &id), order).await.map(|kill| Json(KillRecord::from(&*kill)))
 }
 
+/// Lets a killed or paused run go on.
+#[utoipa::path(
+    post,
+    path = "/runs/{agent}/{id}/resume",
+    operation_id = "resume_run",
+    tag = "kills",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run")),
+    request_body = Plea,
+    responses(
+        (status = 200, description = "The kill that was taken back", body = KillRecord),
+        (status = 404, description = "A name is missing in the path"),
+        (status = 409, description = "The run was not killed itself"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn resume(
     State(admin): State<Shared>,
     operator: Operator,
-    path: Result<Path<(String, String)>, PathRejection>,
+    Names(run): Names<(String, String)>,
     Body(plea): Body<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
-    let kill = admin.resume(&operator, run_of(path)?, plea.by).await?;
+    let kill = admin.resume(&operator, run_of(&run)?, plea.by).await?;
     Ok(Json(KillRecord::from(&*kill)))
 }
 
+/// Lets a run go on that waits for approval.
+#[utoipa::path(
+    post,
+    path = "/runs/{agent}/{id}/approve",
+    operation_id = "approve_run",
+    tag = "kills",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run")),
+    request_body = Plea,
+    responses(
+        (status = 200, description = "The pause that was taken back", body = KillRecord),
+        (status = 404, description = "A name is missing in the path"),
+        (status = 409, description = "The run does not wait for approval"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn approve(
     State(admin): State<Shared>,
     operator: Operator,
-    path: Result<Path<(String, String)>, PathRejection>,
+    Names(run): Names<(String, String)>,
     Body(plea): Body<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
-    let run = run_of(path)?;
+    let run = run_of(&run)?;
     let snapshot = admin.app.catalog.snapshot();
     if snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| kill.kind == KillKind::Kill) {
         return Err(Problem::conflict("this run does not wait for approval, it was killed; resume it"));
@@ -176,9 +264,8 @@ impl Order {
 }
 
 /// A run from the path of a request.
-fn run_of(path: Result<Path<(String, String)>, PathRejection>) -> Result<RunKey, Problem> {
-    let Path((agent, id)) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
-    match (params::agent_name(Some(&agent))?, params::run_id(Some(&id))?) {
+pub(super) fn run_of((agent, id): &(String, String)) -> Result<RunKey, Problem> {
+    match (params::agent_name(Some(agent))?, params::run_id(Some(id))?) {
         (Some(agent), Some(id)) => Ok(RunKey { agent, id }),
         _ => Err(Problem::not_found("a run is named by its agent and its id")),
     }

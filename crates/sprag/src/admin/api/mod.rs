@@ -13,6 +13,7 @@ mod keys;
 mod kills;
 mod me;
 pub(crate) mod model;
+mod openapi;
 mod params;
 mod runs;
 mod status;
@@ -22,45 +23,54 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{delete, get, post};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 pub(super) use self::evidence::export_run;
 pub(super) use self::kills::Order;
+pub(crate) use self::openapi::document;
 pub(super) use self::params::{Params, agent_name, run_id};
 pub(super) use self::status::midnight;
 use super::problem::Problem;
 use super::{Admin, Shared, access};
 
 pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
-    Router::new()
-        .route("/status", get(status::show))
-        .route("/me", get(me::show))
-        .route("/runs", get(runs::list))
-        .route("/runs/{agent}/{id}", get(runs::show))
-        .route("/runs/{agent}/{id}/picture", get(evidence::picture))
-        .route("/runs/{agent}/{id}/try", get(evidence::try_run))
-        .route("/runs/{agent}/{id}/export", get(evidence::export))
-        .route("/runs/{agent}/{id}/kill", post(kills::kill_run))
-        .route("/runs/{agent}/{id}/resume", post(kills::resume))
-        .route("/runs/{agent}/{id}/approve", post(kills::approve))
-        .route("/kills", get(kills::list).post(kills::add))
-        .route("/kills/{id}", delete(kills::lift))
-        .route("/keys", get(keys::list).post(keys::create))
-        .route("/keys/{id}", get(keys::show).delete(keys::revoke))
-        .route("/keys/{id}/rotate", post(keys::rotate))
-        .route("/tokens", get(tokens::list).post(tokens::create))
-        .route("/tokens/{id}", delete(tokens::revoke))
-        .route("/budgets", get(budgets::list))
-        .route("/budgets/adjust", post(budgets::adjust))
-        .route("/events", get(events::list))
-        .route("/detectors/shadow", get(detectors::shadow))
-        .route("/detectors/try", get(evidence::try_all))
-        .route("/agents", get(agents::list).post(agents::add))
-        .route("/agents/{name}", get(agents::show).patch(agents::change))
+    let (router, _) = described().split_for_parts();
+    router
         .fallback(|| async { Problem::not_found("the API has nothing under this path") })
         .method_not_allowed_fallback(|| async {
             Problem::new(http::StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
         // Above the fallback too: without the token nobody learns which paths there are.
         .layer(from_fn_with_state(admin.clone(), access::require_token))
+}
+
+/// Every route with what it takes and answers. There is no other way in: what is not described is not there.
+fn described() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(openapi::show))
+        .routes(routes!(status::show))
+        .routes(routes!(me::show))
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::show))
+        .routes(routes!(evidence::picture))
+        .routes(routes!(evidence::try_run))
+        .routes(routes!(evidence::export))
+        .routes(routes!(kills::kill_run))
+        .routes(routes!(kills::resume))
+        .routes(routes!(kills::approve))
+        .routes(routes!(kills::list, kills::add))
+        .routes(routes!(kills::lift))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::show, keys::revoke))
+        .routes(routes!(keys::rotate))
+        .routes(routes!(tokens::list, tokens::create))
+        .routes(routes!(tokens::revoke))
+        .routes(routes!(budgets::list))
+        .routes(routes!(budgets::adjust))
+        .routes(routes!(events::list))
+        .routes(routes!(detectors::shadow))
+        .routes(routes!(evidence::try_all))
+        .routes(routes!(agents::list, agents::add))
+        .routes(routes!(agents::show, agents::change))
 }

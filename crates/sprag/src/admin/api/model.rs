@@ -23,6 +23,7 @@ use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_core::wire::Dialect;
 use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
+use utoipa::ToSchema;
 
 pub(crate) use self::budgets::AccountRecord;
 pub(crate) use self::evidence::{PictureRecord, TrialRecord, TrialSums};
@@ -35,7 +36,7 @@ pub(crate) use self::stops::{AgentDetail, KillRecord, StopRecord};
 pub(crate) use self::tokens::{Me, TokenRecord};
 
 /// A page of a listing.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Listing<T> {
     pub(crate) items: Vec<T>,
     /// Where the next page begins, to be given as `cursor`.
@@ -43,7 +44,7 @@ pub(crate) struct Listing<T> {
 }
 
 /// How the program is.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Status {
     pub(crate) version: String,
     /// Where the proxy listens.
@@ -70,7 +71,7 @@ pub(crate) struct Status {
 }
 
 /// How far the look for secrets reaches: dialects, both ways, whole and streamed, by a canary at the start.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DlpStatus {
     /// Ways that were tried.
     pub(crate) surfaces: u64,
@@ -82,7 +83,7 @@ pub(crate) struct DlpStatus {
 }
 
 /// How recording goes. Counts are since the start.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Recording {
     pub(crate) ok: bool,
     pub(crate) problems: Vec<String>,
@@ -95,7 +96,7 @@ pub(crate) struct Recording {
 }
 
 /// Sums since a moment.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Sums {
     pub(crate) since: String,
     pub(crate) requests: u64,
@@ -114,7 +115,7 @@ pub(crate) struct Sums {
 }
 
 /// A run with its sums.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct RunSummary {
     pub(crate) agent: String,
     pub(crate) id: String,
@@ -143,7 +144,7 @@ pub(crate) struct RunSummary {
 }
 
 /// A run with what happened in it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct RunDetail {
     pub(crate) run: RunSummary,
     /// Calls of the run and of all runs that are a part of it.
@@ -160,7 +161,7 @@ pub(crate) struct RunDetail {
 }
 
 /// An agent with its sums.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct AgentSummary {
     pub(crate) name: String,
     pub(crate) runs: u64,
@@ -178,7 +179,7 @@ pub(crate) struct AgentSummary {
 }
 
 /// One event.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct EventRecord {
     pub(crate) id: String,
     pub(crate) at: String,

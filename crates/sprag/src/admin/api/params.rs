@@ -1,6 +1,6 @@
-//! Query parameters, read strictly: a filter with a slip in its name must not list everything.
+//! Paths and query parameters, read strictly: a filter with a slip in its name must not list everything.
 
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use sprag_core::id::{AgentName, RunId};
@@ -13,6 +13,18 @@ const DEFAULT_ROWS: u32 = 50;
 
 /// The query of a request.
 pub(in crate::admin) struct Params<T>(pub(in crate::admin) T);
+
+/// The names in the path of a request.
+pub(in crate::admin) struct Names<T>(pub(in crate::admin) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Names<T>, Problem> {
+        let read = Path::from_request_parts(parts, state).await;
+        read.map(|Path(names)| Names(names)).map_err(|rejection| Problem::bad_request(rejection.body_text()))
+    }
+}
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;

@@ -1,36 +1,57 @@
 //! `GET /runs` and `GET /runs/{agent}/{id}`
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::id::RunId;
 use sprag_core::limits::PAGE_ROWS;
+use sprag_store::StoreError;
 use sprag_store::history::{EventFilter, History, RunFilter, RunRow, RunStatus};
-use sprag_store::{RunKey, StoreError};
 
+use super::kills::run_of;
 use super::model::{Listing, RunDetail, RunSummary, Usd, WouldHaveStopped};
-use super::params::{self, Params};
+use super::params::{self, Names, Params};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     agent: Option<String>,
     status: Option<RunStatus>,
     /// The runs of this id; ids belong to their agents, so there may be several.
     id: Option<String>,
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Steps {
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
+/// Runs, the most recently active first.
+#[utoipa::path(
+    get,
+    path = "/runs",
+    operation_id = "list_runs",
+    tag = "runs",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A page of runs", body = Listing<RunSummary>),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
@@ -54,17 +75,26 @@ pub(super) async fn list(
     Ok(Json(Listing::of(page)))
 }
 
+/// A run with its steps and the runs that are a part of it.
+#[utoipa::path(
+    get,
+    path = "/runs/{agent}/{id}",
+    operation_id = "get_run",
+    tag = "runs",
+    params(("agent" = String, Path, description = "The name of the agent"), ("id" = String, Path, description = "The id of the run"), Steps),
+    responses(
+        (status = 200, description = "The run", body = RunDetail),
+        (status = 404, description = "No such run is on record"),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn show(
     State(admin): State<Shared>,
-    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    Names(run): Names<(String, String)>,
     Params(steps): Params<Steps>,
 ) -> Result<Json<RunDetail>, Problem> {
-    let Path((agent, id)) = path.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
     let limit = params::rows(steps.limit)?;
-    let (Some(agent), Some(id)) = (params::agent_name(Some(&agent))?, params::run_id(Some(&id))?) else {
-        return Err(Problem::not_found("a run is named by its agent and its id"));
-    };
-    let key = RunKey { agent, id };
+    let key = run_of(&run)?;
     let read = move |history: &History| {
         let Some(run) = history.run(&key)? else { return Ok(None) };
         let children = history.children(&key)?;

@@ -16,6 +16,17 @@ pub(in crate::admin) fn midnight(now: Timestamp) -> Timestamp {
     Timestamp(now.0 - now.0.rem_euclid(DAY_MS))
 }
 
+/// How Sprag is, and what passed through today.
+#[utoipa::path(
+    get,
+    path = "/status",
+    operation_id = "get_status",
+    tag = "status",
+    responses(
+        (status = 200, description = "How it is", body = Status),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
 pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Problem> {
     let now = admin.app.clock.now();
     let since = midnight(now);

@@ -3,34 +3,42 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::policy::{Role, check_operator_name};
 use sprag_store::StoreError;
 use sprag_store::catalog::TokenEntry;
+use utoipa::ToSchema;
 
 use super::body::Body;
 use super::kills::end;
 use super::model::{Listing, TokenRecord};
-use super::params::{self, Params};
+use super::params::{self, Names, Params};
 use crate::acts::TokenOrder;
 use crate::admin::Shared;
 use crate::admin::operator::{Operator, Pass};
 use crate::admin::problem::Problem;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
+    /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// What a token is asked with.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TokenOrder)]
 pub(super) struct Order {
     /// Whose it shall be. Events name them.
+    #[schema(required = true, value_type = String)]
     name: Option<String>,
+    #[schema(required = true, value_type = Role)]
     role: Option<Role>,
     /// When it ends by itself.
     expires_at: Option<String>,
@@ -39,12 +47,24 @@ pub(super) struct Order {
     by: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Plea {
     by: Option<String>,
 }
 
+/// Admin tokens, the newest first; those that ended too.
+#[utoipa::path(
+    get,
+    path = "/tokens",
+    operation_id = "list_tokens",
+    tag = "access",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A page of tokens", body = Listing<TokenRecord>),
+    )
+)]
 pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
@@ -60,6 +80,19 @@ pub(super) async fn list(
     Ok(Json(Listing { items, next }))
 }
 
+/// Makes an admin token; its secret is told once.
+#[utoipa::path(
+    post,
+    path = "/tokens",
+    operation_id = "create_token",
+    tag = "access",
+    request_body = Order,
+    responses(
+        (status = 200, description = "The token with its secret", body = TokenRecord),
+        (status = 409, description = "The name has a token, or there are too many"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn create(
     State(admin): State<Shared>,
     operator: Operator,
@@ -82,10 +115,23 @@ pub(super) async fn create(
     Ok(Json(TokenRecord { secret: Some(issued.secret.reveal().to_owned()), ..record }))
 }
 
+/// Takes an admin token back and ends its sessions.
+#[utoipa::path(
+    delete,
+    path = "/tokens/{id}",
+    operation_id = "revoke_token",
+    tag = "access",
+    params(("id" = String, Path, description = "Its id"), Plea),
+    responses(
+        (status = 200, description = "The token", body = TokenRecord),
+        (status = 404, description = "There is no such token"),
+        (status = 503, description = "It cannot be written; the problem says what holds"),
+    )
+)]
 pub(super) async fn revoke(
     State(admin): State<Shared>,
     operator: Operator,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
     Params(plea): Params<Plea>,
 ) -> Result<Json<TokenRecord>, Problem> {
     let revoked = admin.app.revoke_token(id.clone(), operator.acting(plea.by)?).await;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AccountId, Holder, Level, Reserve};
+use utoipa::ToSchema;
 
 use super::Usd;
 use super::policy::StageRecord;
@@ -11,7 +12,7 @@ use crate::acts::{Adjusted, Adjustment};
 use crate::budgets::BudgetRow;
 
 /// An account, its limit, and where it stands. What concerns a limit is null where there is none.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct AccountRecord {
     /// Such as `agent:bot daily`: what `adjust` takes.
     pub(crate) account: String,
@@ -49,7 +50,7 @@ pub(crate) struct AccountRecord {
 }
 
 /// A correction of what an account has spent.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct AdjustmentRecord {
     pub(crate) asked_usd: Usd,
     pub(crate) applied_usd: Usd,

@@ -9,7 +9,7 @@ use super::Usd;
 use crate::admin::trial::{Tried, TriedRuns, ended_well};
 
 /// Steps of a run against its steps.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct PictureRecord {
     /// The steps that are compared, ascending: the last ones where there are many.
     pub(crate) steps: Vec<u32>,
@@ -26,14 +26,14 @@ pub(crate) struct PictureRecord {
 }
 
 /// How near a threshold a run was.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct LevelRecord {
     pub(crate) step: u32,
     pub(crate) level: f32,
 }
 
 /// The thresholds of `progress`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct RuleRecord {
     pub(crate) repeats: f64,
     pub(crate) same_results: f64,
@@ -45,7 +45,7 @@ pub(crate) struct RuleRecord {
 }
 
 /// What would have happened to a run under a rule.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct TrialRecord {
     pub(crate) rule: RuleRecord,
     /// Where it would have been stopped.
@@ -58,7 +58,7 @@ pub(crate) struct TrialRecord {
 }
 
 /// Where a rule would have stopped a run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct TrialStop {
     pub(crate) step: u32,
     pub(crate) detector: Detector,
@@ -71,7 +71,7 @@ pub(crate) struct TrialStop {
 }
 
 /// What would have happened to the latest runs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct TrialSums {
     /// Thresholds that were given; the others are those in force for each agent.
     pub(crate) rule: RuleRecord,
@@ -89,7 +89,7 @@ pub(crate) struct TrialSums {
 }
 
 /// A run that would have been stopped.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct TrialRun {
     pub(crate) agent: String,
     pub(crate) id: String,

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use sprag_core::policy::{Budget, KeyState, VirtualKey};
 use sprag_core::time::Timestamp;
+use utoipa::ToSchema;
 
 use super::Usd;
 
 /// A virtual key.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct KeyRecord {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -29,14 +30,14 @@ pub(crate) struct KeyRecord {
 }
 
 /// A secret that was replaced.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PreviousRecord {
     pub(crate) hint: String,
     pub(crate) ends_at: String,
 }
 
 /// What may be spent with a key, in dollars.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyBudget {
     #[serde(default)]

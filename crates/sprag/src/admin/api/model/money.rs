@@ -5,6 +5,9 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use sprag_core::money::NanoUsd;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// An amount that is written as a decimal number, never through a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,19 @@ impl<'de> Deserialize<'de> for Usd {
         NanoUsd::parse_usd(number.get().trim_matches('"')).map(Usd).map_err(D::Error::custom)
     }
 }
+
+impl PartialSchema for Usd {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(r"^-?[0-9]{1,9}(\.[0-9]{1,9})?$"));
+        AnyOfBuilder::new()
+            .item(ObjectBuilder::new().schema_type(Type::Number))
+            .item(text)
+            .description(Some("Dollars, exact to the nano-dollar: answers have a number, orders may have a text."))
+            .into()
+    }
+}
+
+impl ToSchema for Usd {}
 
 #[cfg(test)]
 mod tests {

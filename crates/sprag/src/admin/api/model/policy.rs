@@ -8,9 +8,10 @@ use sprag_core::dlp::{self, DlpRules, Profile, Ways};
 use sprag_core::loops::{Action, Detector, Mode, Rules, RunKind};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{Budget, KillSwitch, Policy, RateMeasure, RateRule, Reserve, RunLimits, Stage, StageAction};
+use utoipa::ToSchema;
 
 /// What an agent may do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PolicyRecord {
     run_limits: Limits,
     kill_switch: KillSwitch,
@@ -24,7 +25,7 @@ pub(crate) struct PolicyRecord {
 }
 
 /// How far runs may go; 0 is no limit.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Limits {
     mode: Mode,
     max_steps: u32,
@@ -33,7 +34,7 @@ pub(crate) struct Limits {
     applies_to: &'static str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct HoursRecord {
     mode: Mode,
     /// None is any time.
@@ -41,14 +42,14 @@ struct HoursRecord {
     time_zone: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ModelsRecord {
     mode: Mode,
     /// None is every model.
     allow: Vec<String>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 struct RateRecord {
     name: String,
     mode: Mode,
@@ -66,7 +67,7 @@ struct RateRecord {
 }
 
 /// Amounts are exact texts in dollars; null is no limit.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct BudgetRecord {
     mode: Mode,
     max_run_cost: Option<String>,
@@ -78,7 +79,7 @@ struct BudgetRecord {
 }
 
 /// What happens at a part of a limit.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct StageRecord {
     at: u8,
     action: String,
@@ -87,7 +88,7 @@ pub(crate) struct StageRecord {
 }
 
 /// What is done about sensitive data.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct DlpRecord {
     profile: Profile,
     reversible: Vec<String>,
@@ -95,14 +96,14 @@ struct DlpRecord {
     answer_modes: BTreeMap<String, dlp::Mode>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct DetectorRecord {
     mode: Mode,
     action: Action,
 }
 
 /// Where a part of a policy comes from. What is not said comes from the defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PolicySource {
     /// `[agents.NAME]`

@@ -5,11 +5,12 @@ use sprag_core::loops::{Detector, Proof};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{ShadowDetector, ShadowLimit, ShadowReport, WouldStop};
+use utoipa::ToSchema;
 
 use super::Usd;
 
 /// Where a run would have been stopped, and what that would have saved.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct WouldHaveStopped {
     /// The first step that would have been refused.
     pub(crate) step: u32,
@@ -23,7 +24,7 @@ pub(crate) struct WouldHaveStopped {
 }
 
 /// What would have been stopped in a stretch of time.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ShadowSums {
     pub(crate) since: String,
     pub(crate) until: String,
@@ -34,7 +35,7 @@ pub(crate) struct ShadowSums {
 }
 
 /// What one detector would have stopped.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ShadowTotals {
     pub(crate) detector: String,
     pub(crate) runs: u64,
@@ -44,7 +45,7 @@ pub(crate) struct ShadowTotals {
 }
 
 /// What one limit would have refused.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ShadowRefusals {
     pub(crate) reason: String,
     pub(crate) exceeded_limit: Option<String>,

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sprag_core::policy::{Kill, KillKind};
 use sprag_store::history::RunStopped;
+use utoipa::ToSchema;
 
 use super::AgentSummary;
 use super::policy::{Limits, PolicyRecord, PolicySource};
 
 /// A kill in force, or one that was taken back.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct KillRecord {
     pub(crate) id: String,
     pub(crate) scope: String,
@@ -27,7 +28,7 @@ pub(crate) struct KillRecord {
 }
 
 /// Why a run may not go on.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct StopRecord {
     pub(crate) reason: String,
     pub(crate) by: String,
@@ -40,7 +41,7 @@ pub(crate) struct StopRecord {
 }
 
 /// An agent with its policy.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AgentDetail {
     #[serde(flatten)]
     pub(crate) agent: AgentSummary,

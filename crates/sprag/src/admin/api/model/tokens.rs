@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use sprag_core::policy::{AdminToken, KeyState, Role};
 use sprag_core::time::Timestamp;
+use utoipa::ToSchema;
 
 /// Who asks.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Me {
     /// What events call them.
     pub(crate) name: String,
@@ -19,7 +20,7 @@ pub(crate) struct Me {
 }
 
 /// An admin token.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TokenRecord {
     pub(crate) id: String,
     /// Whose it is.
