@@ -81,7 +81,7 @@ impl Scanner {
         let mut hits = Hits::of(&self.settings);
         let begin = from.saturating_sub(LOOK_BACK);
         let is_any_number = numbers::wants_more(&hits);
-        let number = |view: &View<'_>, at, digits| is_any_number || numbers::may_begin(view, at, digits);
+        let number = |view: &View<'_>, at, digits| is_any_number | numbers::may_begin(view, at, digits);
         each_trigger(&view, begin, &WORDS, &MayBe { token: tokens::may_begin_with, number }, |trigger, at| {
             if at + ESCAPE < from && !trigger.may_lead_on() {
                 return;

@@ -52,6 +52,12 @@ impl<'t> Name<'t> {
         let text = view.text;
         let behind = at + word.len();
         let ahead = &text[behind..text.len().min(behind + SIDE_BYTES)];
+        // One letter tells most: `keyboard`, `credit`.
+        if let Some(next) = ahead.first().filter(|next| next.is_ascii_lowercase())
+            && !may_follow(word).iter().any(|one| one.as_bytes().first() == Some(next))
+        {
+            return None;
+        }
         let rest = word_end(&ahead[..ahead.len().min(REST_BYTES)], &text[at..behind]);
         if !is_one_of(&ahead[..rest], may_follow(word)) {
             return None;

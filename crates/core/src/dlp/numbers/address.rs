@@ -26,7 +26,7 @@ pub(in crate::dlp) enum Net {
 /// Whether a private address can begin here.
 #[inline]
 pub(in crate::dlp) fn may_be_private(text: &[u8]) -> bool {
-    text.starts_with(b"10.") || text.starts_with(b"172.") || text.starts_with(b"192.168.")
+    text.first_chunk().is_some_and(|four| matches!(four, b"172." | b"192.") | four.starts_with(b"10."))
 }
 
 /// Whether other addresses are looked for as well.

@@ -29,17 +29,26 @@ pub(super) const LEAST_DIGITS: usize = 7;
 /// … the first of them within so many bytes.
 pub(super) const DIGITS_WITHIN: usize = 24;
 
-/// Whether [`at_digits`] can find or leave open anything at `at`, where a number begins that more than
-/// [`DIGITS_WITHIN`] bytes of text follow. Each bit of `digits` says whether a byte from there on is a digit. Not asked
-/// when [`wants_more`].
+/// Whether [`at_digits`] can find anything at `at`, where enough digits for a number or an address begin, and more than
+/// [`DIGITS_WITHIN`] bytes of text. Each bit of `digits` says whether one of those is a digit. Not asked when [`wants_more`]. No branch
+/// depends on the text, for there is no guessing it.
 #[inline]
 pub(super) fn may_begin(view: &View<'_>, at: usize, digits: u64) -> bool {
     let rest = &view.text[at..];
+    let before = at.checked_sub(1).map_or(0, |before| view.text[before]);
     let group = digits.trailing_ones() as usize;
-    let is_grouped = group >= LEAST_DIGITS || rest.get(group).is_none_or(|byte| groups::may_part(*byte));
-    let is_escape = || at > 0 && view.text[at - 1] == b'u';
-    let is_many = || (digits & ((1 << DIGITS_WITHIN) - 1)).count_ones() as usize >= LEAST_DIGITS;
-    (is_grouped || is_escape()) && (is_many() || address::may_be_private(rest))
+    let is_grouped = (group >= LEAST_DIGITS) | rest.get(group).is_none_or(|byte| groups::may_part(*byte));
+    let is_many = digits.count_ones() as usize >= LEAST_DIGITS;
+    let is_date = is_date(rest, digits) & !matches!(before, b'+' | b'(' | b'u');
+    (is_grouped | (before == b'u')) & ((is_many & !is_date) | address::may_be_private(rest))
+}
+
+/// `2024-03-09`: no card and no person's number, and no telephone's unless a `+` stands before it.
+#[inline]
+fn is_date(rest: &[u8], digits: u64) -> bool {
+    const SHAPE: u64 = 0b011_0110_1111;
+    let is_year = rest.first_chunk().is_some_and(|two| (two == b"19") | (two == b"20"));
+    is_year & (digits & 0b111_1111_1111 == SHAPE)
 }
 
 /// Whether a kind is looked for that is off by default and may begin with any digit.

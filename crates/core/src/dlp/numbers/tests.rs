@@ -1,8 +1,12 @@
 //! Own examples: numbers that are published for tests, and texts that only look like them.
 
+use proptest::prelude::*;
+
+use super::{DIGITS_WITHIN, at_digits, may_begin};
 use crate::dlp::catalogue::KINDS;
+use crate::dlp::hits::Hits;
 use crate::dlp::scan::{Scan, Scanner};
-use crate::dlp::view::LOOK_BACK;
+use crate::dlp::view::{LOOK_BACK, View};
 
 /// A text, and what is found in it.
 type Case = (&'static str, &'static [(&'static str, &'static str)]);
@@ -188,6 +192,41 @@ fn rows_cost_no_more_when_they_are_long() {
         let best = |count: usize| (0..5).map(|_| spent(count)).min().unwrap();
         let (short, long) = (best(10_000), best(160_000));
         assert!(long < short * 64, "{row}: {short:?}, {long:?}");
+    }
+}
+
+#[test]
+fn dates_are_no_numbers() {
+    let may_begin = |text: &str| {
+        let at = text.find("20").unwrap();
+        let bits = text[at..].bytes().take(DIGITS_WITHIN).enumerate();
+        let bits = bits.fold(0, |bits, (place, byte)| bits | u64::from(byte.is_ascii_digit()) << place);
+        may_begin(&View { text: text.as_bytes(), is_end: true }, at, bits)
+    };
+    for date in ["on 2024-03-09 at 12:30:15.250 in the morning", "\\n2024/03/09 and so on, for some more words"] {
+        assert!(!may_begin(date), "{date}");
+    }
+    for other in ["+2024-03-09", "2024-03-091", "202-555-0123", "2024 0309", "20240309", "\\u2024-03-09"] {
+        assert!(may_begin(&format!("call {other} and then some more words")), "{other}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn where_no_number_may_begin_none_is_found(
+        before in "(call|card|tel|ssn|[a-z]|\\\\n|\\\\u00)? ?[+(\"]?",
+        number in "(19|20|10|172|192|[0-9]{1,3})[0-9]{0,4}([-./ ()]{1,2}[0-9]{1,5}){0,6}",
+    ) {
+        let text = format!("{before}{number} and then some more words");
+        let view = View { text: text.as_bytes(), is_end: true };
+        for at in (0..before.len() + number.len()).filter(|at| view.text[*at].is_ascii_digit() && view.is_word_start(*at)) {
+            let bits = view.text[at..].iter().take(DIGITS_WITHIN).enumerate();
+            let bits = bits.fold(0, |bits, (place, byte)| bits | u64::from(byte.is_ascii_digit()) << place);
+            let mut hits = Hits::new();
+            hits.trigger = at;
+            at_digits(&view, at, &mut hits);
+            prop_assert!(hits.findings.is_empty() || may_begin(&view, at, bits), "{} at {}", text, at);
+        }
     }
 }
 

@@ -1,9 +1,14 @@
 //! 64 bytes as bits: which of them are letters, digits, and so on.
 
-use wide::{CmpEq, CmpGt, CmpLt, i8x16, u8x16};
+use fearless_simd::prelude::*;
+use fearless_simd::{i8x64, u8x64};
+
+use super::windows::{WINDOW, WindowTables};
 
 /// How many bytes make a block.
 pub(super) const BLOCK: usize = 64;
+/// How many are looked at for one: its own, and what a window needs that begins at its last.
+const SEEN: usize = BLOCK + WINDOW - 1;
 
 /// Bit `n` speaks of byte `n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,61 +21,60 @@ pub(super) struct Masks {
     pub(super) sign: u64,
     /// `\`
     pub(super) backslash: u64,
+    /// `.`
+    pub(super) dot: u64,
+    /// Where the window of a word that is searched for may begin.
+    pub(super) window: u64,
 }
 
-impl Masks {
-    /// Of the block that begins at `at`. What is behind the end counts as zeros.
-    #[inline]
-    pub(super) fn at(text: &[u8], at: usize) -> Masks {
-        match text.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-            Some(block) => Masks::of(block),
-            None => Masks::of_the_last(text.get(at..).unwrap_or_default()),
+/// Of the block that begins at `at`. What is behind the end counts as zeros.
+#[inline(always)]
+pub(super) fn masks_at<S: Simd>(simd: S, text: &[u8], at: usize, tables: &WindowTables<S>) -> Masks {
+    let rest = text.get(at..).unwrap_or_default();
+    match rest.first_chunk::<SEEN>() {
+        Some(seen) => of(simd, seen, tables),
+        None => {
+            let mut seen = [0; SEEN];
+            let length = rest.len().min(SEEN);
+            seen[..length].copy_from_slice(&rest[..length]);
+            of(simd, &seen, tables)
         }
     }
+}
 
-    #[inline]
-    fn of(block: &[u8; BLOCK]) -> Masks {
-        let mut masks = Masks::default();
-        let (lanes, _) = block.as_chunks::<16>();
-        for (place, lane) in lanes.iter().enumerate() {
-            // With a sign: that is how the processor compares, and it puts what is beyond ASCII below all else.
-            let bytes = i8x16::new(lane.map(u8::cast_signed));
-            let is = |byte: u8| bytes.cmp_eq(i8x16::splat(byte.cast_signed()));
-            let letter = is_within(bytes | i8x16::splat(0x20), b'a', 26);
-            let digit = is_within(bytes, b'0', 10);
-            let run = bytes.cmp_gt(i8x16::splat(b'*'.cast_signed()));
-            let bits = |lane: i8x16| u64::from(lane.move_mask() as u16) << (16 * place);
-            masks.letter |= bits(letter);
-            masks.digit |= bits(digit);
-            masks.run |= bits(run);
-            masks.sign |= bits(is(b'@'));
-            masks.backslash |= bits(is(b'\\'));
-        }
-        masks
+#[inline(always)]
+fn of<S: Simd>(simd: S, seen: &[u8; SEEN], tables: &WindowTables<S>) -> Masks {
+    // With a sign: that is how most processors compare, and it puts what is beyond ASCII below all else.
+    let bytes: i8x64<S> = u8x64::from_slice(simd, &seen[..BLOCK]).bitcast();
+    Masks {
+        letter: is_within(bytes | 0x20, b'a', 26),
+        digit: is_within(bytes, b'0', 10),
+        run: bytes.simd_gt(b'*'.cast_signed()).to_bitmask(),
+        sign: is(bytes, b'@'),
+        backslash: is(bytes, b'\\'),
+        dot: is(bytes, b'.'),
+        window: tables.places(simd, seen),
     }
+}
 
-    #[cold]
-    fn of_the_last(rest: &[u8]) -> Masks {
-        let mut block = [0; BLOCK];
-        block[..rest.len()].copy_from_slice(rest);
-        Masks::of(&block)
-    }
+/// Which bytes are this one.
+#[inline(always)]
+fn is<S: Simd>(bytes: i8x64<S>, byte: u8) -> u64 {
+    bytes.simd_eq(byte.cast_signed()).to_bitmask()
 }
 
 /// Which bytes are one of `count` from `first` on: those are moved to the least numbers there are.
-#[inline]
-fn is_within(bytes: i8x16, first: u8, count: u8) -> i8x16 {
-    (bytes - i8x16::splat((first ^ 0x80).cast_signed())).cmp_lt(i8x16::splat((0x80 | count).cast_signed()))
-}
-
-/// Unsigned, which the processor's comparison is not.
-#[inline]
-pub(super) fn is_at_most(bytes: u8x16, most: u8) -> u8x16 {
-    bytes.min(u8x16::splat(most)).cmp_eq(bytes)
+#[inline(always)]
+fn is_within<S: Simd>(bytes: i8x64<S>, first: u8, count: u8) -> u64 {
+    (bytes - (first ^ 0x80).cast_signed()).simd_lt((0x80 | count).cast_signed()).to_bitmask()
 }
 
 #[cfg(test)]
 mod tests {
+    use fearless_simd::{Level, dispatch};
+
+    use super::super::tests::levels;
+    use super::super::windows::Windows;
     use super::*;
 
     /// The same, said byte by byte.
@@ -82,24 +86,34 @@ mod tests {
             run: bits(|byte| byte >= b'+' && byte.is_ascii()),
             sign: bits(|byte| byte == b'@'),
             backslash: bits(|byte| byte == b'\\'),
+            dot: bits(|byte| byte == b'.'),
+            window: 0,
         }
+    }
+
+    fn told(level: Level, text: &[u8], start: usize) -> Masks {
+        let windows = Windows::default();
+        dispatch!(level, simd => masks_at(simd, text, start, &WindowTables::load(simd, &windows)))
     }
 
     #[test]
     fn every_byte_is_told_as_it_is() {
-        for byte in 0..=255 {
-            let mut block = [b' '; BLOCK];
-            for place in 0..BLOCK {
-                block[place] = byte;
-                assert_eq!(Masks::of(&block), slowly(&block), "{byte} at {place}");
-                block[place] = b'\\'.wrapping_add(byte);
+        for level in levels() {
+            for byte in 0..=255 {
+                let mut block = [b' '; BLOCK];
+                for place in 0..BLOCK {
+                    block[place] = byte;
+                    assert_eq!(told(level, &block, 0), slowly(&block), "{byte} at {place}");
+                    block[place] = b'\\'.wrapping_add(byte);
+                }
             }
         }
     }
 
     #[test]
     fn behind_the_end_is_nothing() {
-        assert_eq!(Masks::at(b"a1@", 1), Masks { digit: 1, run: 3, sign: 2, ..Masks::default() });
-        assert_eq!(Masks::at(b"a1@", 9), Masks::default());
+        let level = Level::new();
+        assert_eq!(told(level, b"a1@", 1), Masks { digit: 1, run: 3, sign: 2, ..Masks::default() });
+        assert_eq!(told(level, b"a1@", 9), Masks::default());
     }
 }

@@ -1,21 +1,23 @@
 //! The one pass over every byte: where is a closer look worth its while?
 //!
-//! Blocks of 64 bytes become bit masks (`masks`), and triggers are bit operations on them; words that need a context
-//! are found by a vectorised literal search (`words`). Both run over a stretch of text that stays in the processor's
-//! nearest cache. Inside long base64, which is a picture or a file, nothing is worth a look.
+//! Blocks of 64 bytes become bit masks (`masks`), among them where a word that needs a context may stand (`windows`). Bit operations on
+//! them list the places (`places`) of a stretch of text that stays in the processor's nearest cache, and words are told apart there
+//! (`words`). Inside long base64, which is a picture or a file, nothing is worth a look.
 //!
 //! A trigger depends on the bytes around it and never on where the text was cut. Near an open end a trigger whose
 //! bytes are not all there is either given all the same or lies in the last word, which is held back anyway.
 
 mod base64;
-mod blocks;
 mod masks;
+mod places;
+mod windows;
 mod words;
 
 pub(super) use words::WordSearch;
 
 use super::view::View;
 use base64::Base64Run;
+use places::Places;
 
 /// A token has at least so many bytes from `+` on in the ASCII table without a gap: all of base64, no blanks, no
 /// quotes, no brackets.
@@ -23,7 +25,7 @@ pub(super) const TOKEN_RUN: usize = 14;
 /// A number has at least so many digits...
 pub(super) const NUMBER_DIGITS: u32 = 7;
 /// ...in so many bytes,
-pub(super) const NUMBER_WITHIN: usize = 40;
+pub(super) const NUMBER_WITHIN: usize = 24;
 /// or it is an address: so many digits in those bytes, and a dot in the first four of them.
 pub(super) const ADDRESS_DIGITS: u32 = 4;
 /// Behind so many bytes of base64 without a gap stands more of it.
@@ -67,7 +69,7 @@ pub(super) type TokenStart = [u8; 8];
 pub(super) struct MayBe<T, N> {
     /// Whether a token may begin with these bytes.
     pub(super) token: T,
-    /// Whether a number may begin at a place; each bit says whether a byte from there on is a digit.
+    /// Whether a number may begin at a place where enough digits stand; each bit says whether a byte from there on is one.
     pub(super) number: N,
 }
 
@@ -80,24 +82,37 @@ pub(super) fn each_trigger(
     may_be: &MayBe<impl Fn(TokenStart) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
     mut look: impl FnMut(Trigger, usize),
 ) {
-    let mut in_blocks = Base64Run::new(begin);
-    let mut in_words = Base64Run::new(begin);
-    let mut folded = words.buffer();
+    let mut places = Places::new();
+    let [mut of_tokens, mut of_numbers, mut of_others, mut of_words] = [(); 4].map(|()| Base64Run::new(begin));
     let mut start = begin;
     while start < view.text.len() {
-        let end = view.text.len().min(start + STRETCH);
+        let mut end = view.text.len().min(start + STRETCH);
         if !base64::is_deep_inside(view.text, start, end) {
-            blocks::each(view, start, end, may_be, |trigger, at| match trigger {
-                Trigger::Token | Trigger::Digits | Trigger::Country if !view.is_word_start(at) => {}
-                Trigger::Sign => look(trigger, at),
-                _ if in_blocks.is_inside(view.text, at) => {}
-                _ => look(trigger, at),
-            });
-            words.each(view.text, start, end, &mut folded, |trigger, at| {
-                if at >= begin && !in_words.is_inside(view.text, at) {
-                    look(trigger, at);
+            end = places.find(view, start, end, words, may_be);
+            for at in places.tokens.iter().map(|place| start + place) {
+                if view.is_word_start(at) && !of_tokens.is_inside(view.text, at) {
+                    look(Trigger::Token, at);
                 }
-            });
+            }
+            for at in places.numbers.iter().map(|place| start + place) {
+                if view.is_word_start(at) && !of_numbers.is_inside(view.text, at) {
+                    look(Trigger::Digits, at);
+                }
+            }
+            for at in places.others.iter().map(|place| start + place) {
+                match view.text[at] {
+                    b'@' => look(Trigger::Sign, at),
+                    _ if !view.is_word_start(at) || of_others.is_inside(view.text, at) => {}
+                    _ => look(Trigger::Country, at),
+                }
+            }
+            for at in places.windows.iter().map(|place| start + place) {
+                words.each_at(view.text, at, |trigger, at| {
+                    if at >= begin && !of_words.is_inside(view.text, at) {
+                        look(trigger, at);
+                    }
+                });
+            }
         }
         start = end;
     }

@@ -1,3 +1,6 @@
+use std::sync::LazyLock;
+
+use fearless_simd::{Level, Simd};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,10 +13,28 @@ type IsToken = fn(TokenStart) -> bool;
 type IsNumber = fn(&View<'_>, usize, u64) -> bool;
 const MAY_BE: MayBe<IsToken, IsNumber> = MayBe { token: may_begin, number: |_, _, _| true };
 
+static SEARCHES: LazyLock<Vec<WordSearch>> =
+    LazyLock::new(|| levels().into_iter().map(|level| WordSearch::with(WORDS, MARKS, level)).collect());
+
+/// What processors can do, as far as this one can: the best first.
+pub(super) fn levels() -> Vec<Level> {
+    let mut levels = vec![Level::new(), Level::baseline()];
+    #[cfg(target_arch = "x86_64")]
+    {
+        levels.extend(Level::new().as_avx2().map(|avx2| avx2.level()));
+        levels.extend(Level::new().as_sse4_2().map(|sse| sse.level()));
+    }
+    levels
+}
+
 fn triggers(text: &[u8], begin: usize, is_end: bool) -> Vec<(usize, Trigger)> {
+    triggers_by(&SEARCHES[0], text, begin, is_end)
+}
+
+fn triggers_by(search: &WordSearch, text: &[u8], begin: usize, is_end: bool) -> Vec<(usize, Trigger)> {
     let mut all = Vec::new();
     let view = View { text, is_end };
-    each_trigger(&view, begin, &WordSearch::new(WORDS, MARKS), &MAY_BE, |trigger, at| all.push((at, trigger)));
+    each_trigger(&view, begin, search, &MAY_BE, |trigger, at| all.push((at, trigger)));
     all.sort_unstable();
     all
 }
@@ -116,6 +137,16 @@ fn hostile_text_leads_to_a_look_for_each_byte_at_most() {
     }
 }
 
+/// More places in a stretch than a list has room for.
+#[test]
+fn no_place_is_lost_where_there_are_many() {
+    for many in HOSTILE.iter().chain(&["GB82 ", "\\GB82", "sk-123456789012 ", "passw", "Q~", "1234567 ", "\\71234567"])
+    {
+        let text = many.repeat(9000 / many.len());
+        assert_eq!(triggers(text.as_bytes(), 0, true), slowly(text.as_bytes(), 0, true), "{many}");
+    }
+}
+
 #[test]
 #[ignore = "measures time, so it wants an optimised build: cargo test --release -p sprag-core -- --ignored hostile"]
 fn finding_places_in_hostile_text_is_fast() {
@@ -153,7 +184,10 @@ proptest! {
     ) {
         let text = parts.concat().into_bytes();
         let begin = begin.index(text.len() + 1);
-        prop_assert_eq!(triggers(&text, begin, is_end), slowly(&text, begin, is_end));
+        let expected = slowly(&text, begin, is_end);
+        for search in SEARCHES.iter() {
+            prop_assert_eq!(&triggers_by(search, &text, begin, is_end), &expected);
+        }
         prop_assert!(LOOK_BACK >= BASE64_RUN);
     }
 }

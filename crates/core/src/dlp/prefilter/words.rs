@@ -1,153 +1,121 @@
-//! Literals that are met in any case: words that announce a secret, `://`, `-----BEGIN`.
+//! Literals that are met anywhere: words that announce a secret, in any case; `://`, `-----BEGIN` and marks, as they are.
 //!
-//! The text is folded to small letters stretch by stretch, so that each literal is searched for once and not in every
-//! case; what is found is checked in the text itself. Folding by one bit also changes signs, and literals alike.
+//! Masks tell where the window of one may begin (`windows`); the few places are checked in the text itself.
 
-use aho_corasick::packed;
+use std::ops::Range;
 
-use super::{STRETCH, Trigger};
+use fearless_simd::Level;
 
-/// Literals as long as this fit; there is no need for longer ones.
-pub(super) const LONGEST_WORD: usize = 32;
-/// Shorter ones are too frequent for the common search...
-const SHORTEST_WORD: usize = 3;
-/// ...and shorter marks as well: they have a search of their own, and so must be rare.
-const SHORTEST_MARK: usize = 4;
-/// So many short literals are searched for without being confused with each other. The others are longer, and so a search
-/// of their own confuses few of them, however many they are.
-const TOGETHER: usize = 8;
-/// Vectorised search needs some bytes to begin with.
-const LEAST: usize = 64;
+use super::Trigger;
+use super::windows::{WINDOW, Wanted, Windows};
+
+/// Shorter ones are too frequent.
+const SHORTEST_WORD: usize = 2;
 const URL: &str = "://";
 const DASHES: &str = "-----BEGIN";
-/// Lines of dashes are frequent: they are told by what follows them.
-const DASHES_SKIPPED: usize = 4;
-
-/// The text of a stretch, folded, and the beginning of the next.
-pub(super) type Folded = [u8; STRETCH + LONGEST_WORD];
+/// What makes small letters of capitals. It also changes signs, here as there.
+const FOLD: u8 = 0x20;
+/// Lists of words by the first two bytes of their windows.
+const LISTS: usize = 256;
 
 /// Finds words, wherever they begin.
 #[derive(Debug)]
 pub(in crate::dlp) struct WordSearch {
-    searches: Vec<Literals>,
-    longest: usize,
-}
-
-/// Words that are searched for together.
-#[derive(Debug)]
-struct Literals {
+    pub(super) level: Level,
+    pub(super) windows: Windows,
+    /// Those of one list stand together.
     words: Vec<Word>,
-    search: Search,
+    lists: [Range<usize>; LISTS],
+    commons: [Common; LISTS],
 }
 
 #[derive(Debug)]
 struct Word {
     text: Vec<u8>,
-    /// So many of its bytes stand before what is searched for.
+    /// So many of its bytes stand before its window.
     skipped: usize,
+    /// The window, folded, and which bits of it are the word's.
+    window: u32,
+    mask: u32,
     trigger: Trigger,
-    /// Others that may begin at the same place.
-    others: Vec<usize>,
-}
-
-#[derive(Debug)]
-enum Search {
-    /// Where the processor can.
-    Vectors(packed::Searcher),
-    /// Else byte by byte: which of them begin a word.
-    Bytes([bool; 256]),
 }
 
 impl WordSearch {
     /// For these words in any case, these marks in their own, and the literals that everybody needs.
     pub(in crate::dlp) fn new(words: &[&str], marks: &[&str]) -> WordSearch {
-        WordSearch::with(words, marks, |words| by_vectors(words).unwrap_or_else(|| by_bytes(words)))
+        WordSearch::with(words, marks, Level::new())
     }
 
-    fn with(words: &[&str], marks: &[&str], search: impl Fn(&[Word]) -> Search) -> WordSearch {
-        let (all, short) = (collect(words, marks), short(marks));
-        let longest = all.iter().chain(&short).map(|(text, ..)| text.len()).max().unwrap_or(1);
-        let literals = |some| {
-            let words = with_others(some);
-            Literals { search: search(&words), words }
-        };
-        let (first, rest) = all.split_at(all.len().min(TOGETHER));
-        let searches = [first, rest, &short].into_iter().filter(|some| !some.is_empty()).map(literals).collect();
-        WordSearch { searches, longest }
+    /// With what this level of processors can do.
+    pub(super) fn with(words: &[&str], marks: &[&str], level: Level) -> WordSearch {
+        let words = words.iter().enumerate().map(|(place, word)| (*word, Trigger::Word(place)));
+        let marks = marks.iter().enumerate().map(|(place, mark)| (*mark, Trigger::Mark(place)));
+        let own = [(URL, Trigger::Url), (DASHES, Trigger::Dashes)];
+        let all: Vec<_> = words.chain(marks).chain(own).filter(|(text, _)| text.len() >= SHORTEST_WORD).collect();
+        let wanted: Vec<Wanted<'_>> = all
+            .iter()
+            .map(|(text, trigger)| Wanted { text: text.as_bytes(), is_exact: !matches!(trigger, Trigger::Word(_)) })
+            .collect();
+        let (windows, skips) = Windows::new(&wanted);
+        let mut words: Vec<Word> =
+            all.iter().zip(skips).map(|((text, trigger), skipped)| Word::new(text, skipped, *trigger)).collect();
+        words.sort_by_key(|word| list(word.window));
+        let first = |which: usize| words.partition_point(|word| list(word.window) < which);
+        let lists = std::array::from_fn(|which| first(which)..first(which + 1));
+        let commons = std::array::from_fn(|which| Common::of(&words[first(which)..first(which + 1)]));
+        WordSearch { level, windows, words, lists, commons }
     }
 
-    /// Room for folded text.
-    #[expect(clippy::unused_self, reason = "its size belongs to this search")]
-    pub(super) fn buffer(&self) -> Folded {
-        [0; STRETCH + LONGEST_WORD]
+    /// Whether a word's window may begin at `at`: nearly always right.
+    #[inline(always)]
+    pub(super) fn may_be_at(&self, text: &[u8], at: usize) -> bool {
+        let window = window(text.get(at..).unwrap_or_default());
+        let common = &self.commons[list(window)];
+        window & common.mask == common.bits
     }
 
-    /// Calls `look` for each word that begins in `start..end`, search by search.
+    /// Calls `look` for each word whose window begins at `at`.
     #[inline]
-    pub(super) fn each(
-        &self,
-        text: &[u8],
-        start: usize,
-        end: usize,
-        folded: &mut Folded,
-        mut look: impl FnMut(Trigger, usize),
-    ) {
-        let raw = &text[start..text.len().min(end + self.longest - 1)];
-        for (to, from) in folded.iter_mut().zip(raw) {
-            *to = from | FOLD;
-        }
-        let length = raw.len().max(LEAST);
-        if raw.len() < LEAST {
-            folded[raw.len()..LEAST].fill(0);
-        }
-        let folded = &folded[..length];
-        for literals in &self.searches {
-            literals.each(text, start, end, folded, &mut look);
+    pub(super) fn each_at(&self, text: &[u8], at: usize, mut look: impl FnMut(Trigger, usize)) {
+        let window = window(text.get(at..).unwrap_or_default());
+        for word in &self.words[self.lists[list(window)].clone()] {
+            if window & word.mask == word.window {
+                word.look(text, at, &mut look);
+            }
         }
     }
 }
 
-impl Literals {
-    #[inline]
-    fn each(&self, text: &[u8], start: usize, end: usize, folded: &[u8], look: &mut impl FnMut(Trigger, usize)) {
-        let mut from = 0;
-        while let Some((word, at)) = self.find(folded, from) {
-            if start + at >= end {
-                break;
-            }
-            let word = &self.words[word];
-            word.look(text, start + at, look);
-            for other in &word.others {
-                self.words[*other].look(text, start + at, look);
-            }
-            from = at + 1;
-        }
-    }
+/// What the windows of a list have in common.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    /// The bits that they agree in.
+    mask: u32,
+    bits: u32,
+}
 
-    /// The first word that is met at `from` or later, and where.
-    #[inline]
-    fn find(&self, folded: &[u8], from: usize) -> Option<(usize, usize)> {
-        match &self.search {
-            Search::Vectors(search) => {
-                let found = search.find_in(folded, (from..folded.len()).into())?;
-                Some((found.pattern().as_usize(), found.start()))
-            }
-            Search::Bytes(first) => (from..folded.len()).filter(|at| first[usize::from(folded[*at])]).find_map(|at| {
-                let is_here = |word: &Word| is_folded_prefix(word.literal(), &folded[at..]);
-                Some((self.words.iter().position(is_here)?, at))
-            }),
-        }
+impl Common {
+    /// Agrees with nothing: each byte of a window is folded, and this is not.
+    const NOTHING: Common = Common { mask: u32::MAX, bits: 0 };
+
+    fn of(words: &[Word]) -> Common {
+        let Some((first, rest)) = words.split_first() else { return Common::NOTHING };
+        let mask = rest.iter().fold(first.mask, |mask, word| mask & word.mask & !(word.window ^ first.window));
+        Common { mask, bits: first.window & mask }
     }
 }
 
 impl Word {
-    fn literal(&self) -> &[u8] {
-        &self.text[self.skipped..]
+    fn new(text: &str, skipped: usize, trigger: Trigger) -> Word {
+        let text = text.as_bytes().to_vec();
+        let length = (text.len() - skipped).min(WINDOW);
+        let mask = u32::MAX >> (8 * (WINDOW - length));
+        Word { skipped, window: window(&text[skipped..]) & mask, mask, trigger, text }
     }
 
     #[inline]
-    fn look(&self, text: &[u8], literal: usize, look: &mut impl FnMut(Trigger, usize)) {
-        let Some(at) = literal.checked_sub(self.skipped) else { return };
+    fn look(&self, text: &[u8], window: usize, look: &mut impl FnMut(Trigger, usize)) {
+        let Some(at) = window.checked_sub(self.skipped) else { return };
         if let Some(here) = text.get(at..at + self.text.len())
             && match self.trigger {
                 Trigger::Word(_) => here.eq_ignore_ascii_case(&self.text),
@@ -159,89 +127,76 @@ impl Word {
     }
 }
 
-/// What makes small letters of capitals.
-const FOLD: u8 = 0x20;
-
-fn fold(text: &[u8]) -> Vec<u8> {
-    text.iter().map(|byte| byte | FOLD).collect()
+/// The first bytes, folded, the first of them lowest.
+#[inline(always)]
+fn window(rest: &[u8]) -> u32 {
+    let four = rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut four = [0; WINDOW];
+        four[..rest.len()].copy_from_slice(rest);
+        four
+    });
+    u32::from_le_bytes(four) | u32::from_le_bytes([FOLD; WINDOW])
 }
 
-/// What is met most often first.
-fn collect<'w>(words: &[&'w str], marks: &[&'w str]) -> Vec<(&'w str, Trigger, usize)> {
-    let asked = words.iter().enumerate().map(|(place, word)| (*word, Trigger::Word(place), 0));
-    let asked = asked.filter(|(word, ..)| (SHORTEST_WORD..=LONGEST_WORD).contains(&word.len()));
-    let marks = marks.iter().enumerate().map(|(place, mark)| (*mark, Trigger::Mark(place), 0));
-    let marks = marks.filter(|(mark, ..)| (SHORTEST_MARK..=LONGEST_WORD).contains(&mark.len()));
-    let url = (URL, Trigger::Url, 0);
-    let dashes = (DASHES, Trigger::Dashes, DASHES_SKIPPED);
-    [url].into_iter().chain(asked).chain([dashes]).chain(marks).collect()
-}
-
-fn with_others(all: &[(&str, Trigger, usize)]) -> Vec<Word> {
-    let folded: Vec<Vec<u8>> = all.iter().map(|(word, _, skipped)| fold(&word.as_bytes()[*skipped..])).collect();
-    let others = |place: usize| {
-        let shares = |other: &usize| {
-            *other != place
-                && (folded[*other].starts_with(&folded[place]) || folded[place].starts_with(&folded[*other]))
-        };
-        (0..all.len()).filter(shares).collect()
-    };
-    let word = |(place, (text, trigger, skipped)): (usize, &(&str, Trigger, usize))| Word {
-        text: text.as_bytes().to_vec(),
-        skipped: *skipped,
-        trigger: *trigger,
-        others: others(place),
-    };
-    all.iter().enumerate().map(word).collect()
-}
-
-/// A doubled sign is frequent: such marks are told by what follows it.
-fn short<'w>(marks: &[&'w str]) -> Vec<(&'w str, Trigger, usize)> {
-    let all = marks.iter().enumerate().filter(|(_, mark)| (2..SHORTEST_MARK).contains(&mark.len()));
-    let is_doubled = |mark: &str| matches!(mark.as_bytes(), [first, second, _, ..] if first == second);
-    all.map(|(place, mark)| (*mark, Trigger::Mark(place), usize::from(is_doubled(mark)))).collect()
-}
-
-/// Without more buckets than a lane has bits: that is faster.
-fn by_vectors(words: &[Word]) -> Option<Search> {
-    let mut builder = packed::Config::new().only_teddy(true).only_teddy_fat(Some(false)).builder();
-    builder.extend(words.iter().map(|word| fold(word.literal()))).build().map(Search::Vectors)
-}
-
-fn by_bytes(words: &[Word]) -> Search {
-    let mut first = [false; 256];
-    for word in words {
-        first[usize::from(word.literal()[0] | FOLD)] = true;
-    }
-    Search::Bytes(first)
-}
-
-fn is_folded_prefix(word: &[u8], folded: &[u8]) -> bool {
-    folded.len() >= word.len() && word.iter().zip(folded).all(|(a, b)| a | FOLD == *b)
+/// The list of words with such a window.
+#[inline(always)]
+fn list(window: u32) -> usize {
+    (window as u16).wrapping_mul(0x9e37) as usize >> 8
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
+    use super::super::places::Places;
+    use super::super::tests::levels;
+    use super::super::{MayBe, STRETCH, TokenStart};
     use super::*;
+    use crate::dlp::view::View;
 
     const WORDS: &[&str] = &["pwd", "passw", "password", "secret", "api_key", "token"];
     const MARKS: &[&str] = &["Q~", "AZDO", "Secret", "==:"];
 
+    static SEARCHES: LazyLock<Vec<WordSearch>> =
+        LazyLock::new(|| levels().into_iter().map(|level| WordSearch::with(WORDS, MARKS, level)).collect());
+
     fn found(search: &WordSearch, text: &[u8]) -> Vec<(Trigger, usize)> {
-        let mut all = Vec::new();
-        let mut folded = search.buffer();
-        for start in (0..text.len()).step_by(STRETCH) {
-            let end = text.len().min(start + STRETCH);
-            search.each(text, start, end, &mut folded, |trigger, at| all.push((trigger, at)));
+        let nothing = MayBe { token: |_: TokenStart| false, number: |_: &View<'_>, _: usize, _: u64| false };
+        let (view, mut places, mut all) = (View { text, is_end: true }, Places::new(), Vec::new());
+        let mut start = 0;
+        while start < text.len() {
+            let end = places.find(&view, start, text.len().min(start + STRETCH), search, &nothing);
+            for place in places.windows.iter() {
+                search.each_at(text, start + place, |trigger, at| all.push((trigger, at)));
+            }
+            start = end;
         }
         all.sort_unstable_by_key(|(trigger, at)| (*at, *trigger));
         all
     }
 
-    fn without_vectors() -> WordSearch {
-        WordSearch::with(WORDS, MARKS, by_bytes)
+    /// What words are, said place by place.
+    fn slowly(text: &[u8]) -> Vec<(Trigger, usize)> {
+        let marks = MARKS.iter().enumerate().map(|(place, mark)| (*mark, Trigger::Mark(place)));
+        let marks: Vec<_> = marks.chain([(URL, Trigger::Url), (DASHES, Trigger::Dashes)]).collect();
+        let mut all = Vec::new();
+        for at in 0..text.len() {
+            let here = |length: usize| text.get(at..at + length).unwrap_or_default();
+            for (place, word) in WORDS.iter().enumerate() {
+                if here(word.len()).eq_ignore_ascii_case(word.as_bytes()) {
+                    all.push((Trigger::Word(place), at));
+                }
+            }
+            for (mark, trigger) in &marks {
+                if here(mark.len()) == mark.as_bytes() {
+                    all.push((*trigger, at));
+                }
+            }
+        }
+        all.sort_unstable_by_key(|(trigger, at)| (*at, *trigger));
+        all
     }
 
     #[test]
@@ -260,8 +215,10 @@ mod tests {
             (Trigger::Mark(2), 71),
             (Trigger::Mark(3), 80),
         ];
-        assert_eq!(found(&WordSearch::new(WORDS, MARKS), text), expected);
-        assert_eq!(found(&without_vectors(), text), expected);
+        assert_eq!(slowly(text), expected);
+        for search in SEARCHES.iter() {
+            assert_eq!(found(search, text), expected, "{:?}", search.level);
+        }
     }
 
     #[test]
@@ -269,14 +226,17 @@ mod tests {
         for at in STRETCH - 10..STRETCH + 2 {
             let mut text = vec![b'.'; 2 * STRETCH];
             text[at..at + 6].copy_from_slice(b"seCret");
-            assert_eq!(found(&WordSearch::new(WORDS, MARKS), &text), [(Trigger::Word(3), at)]);
+            assert_eq!(found(&SEARCHES[0], &text), [(Trigger::Word(3), at)]);
         }
     }
 
     proptest! {
         #[test]
-        fn with_and_without_vectors_alike(text in "([pP]wd|passw(ord)?|SECRET|Secret|[qQ]~|=|==:|azdo|AZDO|api[_\x7f]key|:|/|-----BEGIN|[a-z ]|tokentoken){0,200}") {
-            prop_assert_eq!(found(&WordSearch::new(WORDS, MARKS), text.as_bytes()), found(&without_vectors(), text.as_bytes()));
+        fn every_way_to_search_finds_the_same(text in "([pP]wd|passw(ord)?|SECRET|Secret|[qQ]~|=|==:|azdo|AZDO|api[_\x7f]key|:|/|-----BEGIN|[a-z ]|tokentoken){0,200}") {
+            let expected = slowly(text.as_bytes());
+            for search in SEARCHES.iter() {
+                prop_assert_eq!(&found(search, text.as_bytes()), &expected);
+            }
         }
     }
 }
