@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use sprag_core::dlp::{Surface, self_test};
 use sprag_core::event::Event;
 use sprag_core::id::{AgentName, RunId};
@@ -27,6 +27,7 @@ use crate::gateway::{DetectionFailures, Pilots, Throttle};
 use crate::live::Live;
 use crate::logging;
 use crate::policies::{PolicyBook, PolicyInForce};
+use crate::reload::Reloaded;
 use crate::tokens::Tokens;
 use crate::upstream::Upstreams;
 use crate::vaults::Vaults;
@@ -70,6 +71,8 @@ pub struct App {
     pub coverage: ArcSwap<Vec<Surface>>,
     /// What was hidden of runs and can be put back.
     pub vaults: Vaults,
+    /// How the last reload went; none before the first.
+    pub last_reload: ArcSwapOption<Reloaded>,
     rebuilding: Mutex<()>,
     /// Held by whoever corrects what an account has spent.
     pub(crate) adjusting: Mutex<()>,
@@ -107,6 +110,7 @@ impl App {
             windows: Windows::default(),
             vaults: Vaults::default(),
             coverage: ArcSwap::from_pointee(coverage),
+            last_reload: ArcSwapOption::empty(),
             rebuilding: Mutex::new(()),
             adjusting: Mutex::new(()),
             prices: ArcSwap::from_pointee(prices),

@@ -8,8 +8,21 @@ use notify::{RecursiveMode, Watcher};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use sprag_core::time::Timestamp;
+
 use crate::app::App;
 use crate::config::{Sources, load, needs_restart};
+
+/// How a reload went.
+#[derive(Clone, Debug)]
+pub struct Reloaded {
+    /// When.
+    pub at: Timestamp,
+    /// Why the new configuration is not in force.
+    pub refused: Option<String>,
+    /// Keys that hold from the next start on.
+    pub waiting: Vec<&'static str>,
+}
 
 /// Editors write a file in several steps; they are taken together.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -52,26 +65,30 @@ pub async fn reload_forever(
 
 /// Loads the configuration again. A bad one is refused, and the old one stays in force.
 pub fn reload(app: &App, sources: &Sources) {
-    let loaded = match load(sources) {
-        Ok(loaded) => loaded,
-        Err(problems) => {
-            tracing::error!(problems = %problems, "the new configuration is not usable; the old one stays in force");
-            return;
+    let (refused, waiting) = match put_in_force(app, sources) {
+        Ok(waiting) => (None, waiting),
+        Err(why) => {
+            tracing::error!(problems = why, "the new configuration is not usable; the old one stays in force");
+            (Some(why), Vec::new())
         }
     };
+    app.last_reload.store(Some(Arc::new(Reloaded { at: app.clock.now(), refused, waiting })));
+}
+
+/// Gives the keys that hold from the next start on, or why nothing changes.
+fn put_in_force(app: &App, sources: &Sources) -> Result<Vec<&'static str>, String> {
+    let loaded = load(sources).map_err(|problems| problems.to_string())?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
     let old = app.settings.load_full();
     let waiting = needs_restart(&old, &loaded.settings);
-    match app.replace_settings(loaded.settings) {
-        Ok(()) if waiting.is_empty() => tracing::info!("configuration reloaded"),
-        Ok(()) => tracing::warn!(keys = waiting.join(", "), "configuration reloaded; some keys need a restart"),
-        Err(error) => tracing::error!(
-            error = format!("{error:#}"),
-            "the new configuration is not usable; the old one stays in force"
-        ),
+    app.replace_settings(loaded.settings).map_err(|error| format!("{error:#}"))?;
+    match waiting.is_empty() {
+        true => tracing::info!("configuration reloaded"),
+        false => tracing::warn!(keys = waiting.join(", "), "configuration reloaded; some keys need a restart"),
     }
+    Ok(waiting)
 }
 
 /// Watches the folder that names the file: editors replace files rather than write into them, and a mounted

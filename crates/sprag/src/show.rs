@@ -109,6 +109,29 @@ pub fn ending(ending: Ending) -> &'static str {
     }
 }
 
+/// Why something was stopped, in words; a reason that a person gave is told as it is.
+#[must_use]
+pub fn reason(word: &str) -> &str {
+    match word {
+        "loop_detected" => "Going in circles",
+        "run_killed" => "Run was killed before",
+        "run_paused" => "Run waits for approval",
+        "run_limit_exceeded" => "Run limit reached",
+        "step_limit" => "Too many steps",
+        "timeout" => "Took too long",
+        "budget_exceeded" => "Budget used up",
+        "agent_inactive" => "Agent is inactive",
+        "outside_allowed_hours" => "Outside allowed hours",
+        "rate_limited" => "Too many requests",
+        "model_not_allowed" => "Model not allowed",
+        "dlp_blocked" => "Sensitive data",
+        "authentication_error" => "Wrong or missing key",
+        "manual" => "Stopped by hand",
+        "" => "No reason given",
+        other => other,
+    }
+}
+
 /// What was done, in words.
 #[must_use]
 pub fn act(what: ActKind) -> &'static str {

@@ -15,7 +15,7 @@ use common::{all_events, key, patient, step};
 use sprag_core::event::Event;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
-use sprag_store::history::{EventFilter, HistorySettings, Recorded};
+use sprag_store::history::{EventFilter, HistorySettings, Recorded, Span};
 use sprag_store::{DataDir, StoreError};
 
 const CHILD_DIR: &str = "SPRAG_TEST_CHILD_DIR";
@@ -83,6 +83,12 @@ fn a_killed_process_loses_and_doubles_nothing() {
     let cost: NanoUsd = expected.values().map(|(_, cost)| *cost).sum();
     assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, cost);
     assert_eq!(history.agents().unwrap()[0].cost, cost);
+    for span in [Span::Hour, Span::Day, Span::Month] {
+        let series = history.series(span, Timestamp(1_700_000_000_000 + 60_000), None).unwrap();
+        let requests: u64 = series.buckets.iter().map(|bucket| bucket.requests).sum();
+        assert_eq!(requests as usize, events.len(), "{span:?}");
+        assert_eq!(series.buckets.iter().map(|bucket| bucket.cost).sum::<NanoUsd>(), cost, "{span:?}");
+    }
     assert_eq!(fs::read_dir(dir.path().join("spool")).unwrap().count(), 0, "nothing left to move");
 }
 

@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import assert from "node:assert/strict";
 
-const TOKEN = "a-token-for-tests-only-0123456789abcdef";
+/** The admin's token. */
+export const TOKEN = "a-token-for-tests-only-0123456789abcdef";
 /** What the admin says when it kills a run. */
 export const KILL_REASON = "too-expensive";
 const realFetch = globalThis.fetch;
@@ -58,7 +59,7 @@ export async function start(config = "") {
   const kill = (run) => api(`runs/default/${encodeURIComponent(run)}/kill`, "POST", { reason: KILL_REASON });
   const deactivate = () => api("agents/default", "PATCH", { active: false });
   const forwarded = async () => (await realFetch(`http://${provider}/__requests`)).json();
-  return { url, answers, acts, events: () => settledEvents(api), api, forwarded, kill, deactivate, stop };
+  return { url, admin, answers, acts, events: () => settledEvents(api), api, forwarded, kill, deactivate, stop };
 }
 
 /** The answer that is the stop is the last one and the only one. */

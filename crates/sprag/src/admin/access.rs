@@ -112,6 +112,14 @@ impl Admin {
         Some(Visitor { operator: self.operator_of(&pass)?, csrf: self.sessions.csrf(id) })
     }
 
+    /// Whether the token or the session that let this in still does.
+    pub(super) fn is_let_in(&self, headers: &HeaderMap) -> bool {
+        match bearer(headers) {
+            Some(token) => self.pass_of(token).is_some_and(|pass| self.operator_of(&pass).is_some()),
+            None => self.visitor(headers).is_some(),
+        }
+    }
+
     pub(super) fn session_id<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let name = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());

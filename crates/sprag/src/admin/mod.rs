@@ -3,7 +3,7 @@
 //! - `guard`: what every request must be like, and what every answer carries
 //! - `access`, `operator`, `sessions`, `csrf`, `throttle`, `login`: who may enter, and what they may do
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
-//! - `live`: telling open pages that something happened
+//! - `live`: telling open pages that something happened, and programs what; `export`: events as a file
 //! - `records`: reading the history without holding up the runtime
 //!
 //! Nothing here is reachable through the proxy: an agent must not be able to let itself go on.
@@ -12,12 +12,14 @@ mod access;
 pub(crate) mod api;
 mod assets;
 mod csrf;
+mod export;
 mod guard;
 mod health;
 mod live;
 mod login;
 mod operator;
 mod pages;
+mod plain_html;
 mod problem;
 mod records;
 mod sessions;
@@ -86,6 +88,11 @@ impl Admin {
     fn kills_in_force(&self) -> u64 {
         let now = self.app.clock.now();
         self.app.catalog.snapshot().kills.iter().filter(|kill| kill.is_in_force(now)).count() as u64
+    }
+
+    /// Whether anybody is told of what happens while they do not look. There are no channels yet.
+    fn has_alert_channel(&self) -> bool {
+        false
     }
 
     /// No call goes out: somebody pressed the panic button.

@@ -97,9 +97,26 @@ impl Problem {
         }
     }
 
+    /// What is wrong, by key; an empty key is the whole.
+    pub(super) fn slips(&self) -> Vec<(String, String)> {
+        let told = |slip: &Slip| {
+            let hint = slip.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            (slip.key.clone(), format!("{}{hint}", slip.message))
+        };
+        if self.errors.is_empty() {
+            return vec![(named_in(&self.detail).to_owned(), self.detail.clone().into_owned())];
+        }
+        self.errors.iter().map(told).collect()
+    }
+
     pub(super) fn title(&self) -> &'static str {
         self.status.canonical_reason().unwrap_or("Error")
     }
+}
+
+/// The key that a sentence begins with, in backticks.
+fn named_in(detail: &str) -> &str {
+    detail.strip_prefix('`').and_then(|rest| rest.split('`').next()).unwrap_or_default()
 }
 
 impl Slip {

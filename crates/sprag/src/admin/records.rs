@@ -32,6 +32,14 @@ impl Records {
         ask: impl FnOnce(&History) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
         self.catch_up().await;
+        self.read_recorded(ask).await
+    }
+
+    /// The same for what follows on an earlier question: it need not know what came meanwhile.
+    pub(super) async fn read_recorded<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&History) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
         // The semaphore is never closed.
         let permit = self.reads.clone().acquire_owned().await;
         let history = self.history.clone();

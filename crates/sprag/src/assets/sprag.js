@@ -44,17 +44,28 @@
       fill: chart.kind === "bars" ? colour(one.tone) : colour(`${one.tone}-back`), value: (_, value) => (value == null ? "–" : show(value)),
     }));
     const stamp = (at) => new Date(at * 1000).toISOString().slice(5, 16).replace("T", " ");
+    const tick = (at, step) => (step >= 86400 || at % 86400 === 0 ? stamp(at).slice(0, 5) : stamp(at).slice(6));
+    // A bar stands in the middle of its time, so the first and the last one need room.
+    const room = chart.kind === "bars" && chart.x.length > 1 ? (chart.x[1] - chart.x[0]) / 2 : 0;
     const plot = new uPlot({
       width, height: Number(box.dataset.height) || 180, tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
       cursor: { y: false }, legend: { live: true },
-      scales: { x: { time: true }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-      axes: [axis, { ...axis, size: 52, values: (_, values) => values.map(show) }],
+      scales: { x: { time: true, range: (_, low, high) => [low - room, high + room] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+      axes: [{ ...axis, size: 28, values: (_, ticks, __, ___, step) => ticks.map((at) => tick(at, step)) }, { ...axis, size: 52, values: (_, values) => values.map(show) }],
       series: [{ label: "Time", value: (_, at) => (at == null ? "–" : `${stamp(at)} UTC`) }, ...series],
     }, [chart.x, ...chart.series.map((one) => one.values)], box);
     drawn.set(box, { plot, plan, width, theme: themeNow() });
   };
   const themeNow = () => `${theme()}${matchMedia("(prefers-color-scheme: dark)").matches}`;
+  // Who has no mouse scrolls with the arrow keys, which needs a place for the focus.
+  const openScrolls = () => {
+    for (const box of document.querySelectorAll(".scroll, pre")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
   const redraw = () => {
+    openScrolls();
     for (const [box, { plot }] of drawn) if (!box.isConnected) { plot.destroy(); drawn.delete(box); }
     document.querySelectorAll("[data-chart]").forEach(draw);
   };
@@ -95,9 +106,23 @@
       setTimeout(() => button.classList.remove("done"), 1500);
     }
   });
+  // Ticks outlive the news that redraw the rows around them.
+  const ticked = new Set();
+  const boxes = () => [...document.querySelectorAll("input[data-keep-tick]")];
+  const countTicks = () => document.querySelectorAll("[data-ticks]").forEach((note) => (note.textContent = `${ticked.size} ticked`));
+  const retick = () => {
+    const here = boxes();
+    const values = new Set(here.map((box) => box.value));
+    for (const value of ticked) if (!values.has(value)) ticked.delete(value);
+    here.forEach((box) => (box.checked = ticked.has(box.value)));
+    document.querySelectorAll("[data-tick-all]").forEach((all) => (all.checked = here.length > 0 && ticked.size === here.length));
+    countTicks();
+  };
   document.addEventListener("change", (event) => {
     const all = event.target.closest("[data-tick-all]");
     if (all) document.querySelectorAll(`input[name="${all.dataset.tickAll}"]`).forEach((box) => (box.checked = all.checked));
+    boxes().forEach((box) => (box.checked ? ticked.add(box.value) : ticked.delete(box.value)));
+    countTicks();
     if (event.target.closest("[data-submit-on-change]")) event.target.form.requestSubmit();
   });
 
@@ -122,7 +147,7 @@
   document.addEventListener("htmx:sse:after:connection", () => live(true));
   document.addEventListener("htmx:sse:error", () => live(false));
   document.addEventListener("htmx:sse:close", () => live(false));
-  document.addEventListener("htmx:after:swap", redraw);
+  document.addEventListener("htmx:after:swap", () => { redraw(); retick(); });
   addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   addEventListener("pageshow", () => document.body.classList.remove("menu-open"));

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
 use sprag_core::money::PicoPerToken;
 use sprag_core::price::{Price, Prices};
 
 use super::table::{Column, print};
+use crate::admin::api::model::PriceRecord;
 use crate::app::{PRICE_FILE, prices};
 use crate::config::{Flags, Sources, load};
 
@@ -34,7 +34,7 @@ pub(super) fn list(filter: Option<&str>, provider: Option<&str>, as_json: bool, 
     };
     let rows: Vec<&Price> = prices.overrides().chain(prices.rows()).filter(is_wanted).collect();
     if as_json {
-        let rows: Vec<Value> = rows.into_iter().map(to_json).collect();
+        let rows: Vec<PriceRecord> = rows.into_iter().map(PriceRecord::from).collect();
         let mut out = std::io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &rows)?;
         writeln!(out)?;
@@ -76,23 +76,4 @@ fn columns(price: &Price) -> Vec<String> {
         optional(rates.cache_write),
         price.tier.map_or_else(String::new, |tier| format!("other prices above {} tokens", tier.above_tokens)),
     ]
-}
-
-fn to_json(price: &Price) -> Value {
-    let (rates, usd) = (price.rates, |rate: PicoPerToken| rate.as_usd_per_million());
-    json!({
-        "provider": &*price.provider,
-        "model": &*price.model,
-        "input": usd(rates.input),
-        "output": usd(rates.output),
-        "cache_read": rates.cache_read.map(usd),
-        "cache_write": rates.cache_write.map(usd),
-        "cache_write_1h": rates.cache_write_1h.map(usd),
-        "reasoning": rates.reasoning.map(usd),
-        "tier_above_tokens": price.tier.map(|tier| tier.above_tokens),
-        "tier_input": price.tier.and_then(|tier| tier.input).map(usd),
-        "tier_output": price.tier.and_then(|tier| tier.output).map(usd),
-        "max_input_tokens": price.max_input_tokens,
-        "max_output_tokens": price.max_output_tokens,
-    })
 }

@@ -4,7 +4,7 @@ use crate::world::{World, is_inert, text};
 
 const API: [&str; 5] =
     ["/api/v1/status", "/api/v1/runs", "/api/v1/runs/default/run-1", "/api/v1/events", "/api/v1/agents"];
-const PAGES: [&str; 4] = ["/", "/runs", "/run?agent=default&id=run-1", "/calls"];
+const PAGES: [&str; 4] = ["/", "/runs", "/run?agent=default&id=run-1", "/events"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_told_without_the_token() {

@@ -56,7 +56,7 @@ async fn listings_are_narrowed() {
     for at in 1..=6 {
         let agent = if at % 2 == 0 { "even" } else { "odd" };
         let model = if at > 3 { "large" } else { "small" };
-        world.record(at * 1000, json!({"agent": agent, "model": model, "blocked": at == 5}));
+        world.record(at * 1000, json!({"agent": agent, "model": model, "blocked": at == 5, "cost": at, "block_reason": (at == 5).then_some("loop_detected")}));
     }
     for (query, expected) in [
         ("agent=even", vec!["req_6000", "req_4000", "req_2000"]),
@@ -68,6 +68,12 @@ async fn listings_are_narrowed() {
         ("run=run-4000", vec!["req_4000"]),
         ("run=run-4000&agent=odd", vec![]),
         ("run=no-such-run", vec![]),
+        ("kind=llm_call&until=1970-01-01T00:00:02Z", vec!["req_1000"]),
+        ("kind=admin", vec![]),
+        ("reason=loop_detected", vec!["req_5000"]),
+        ("reason=rate_limited", vec![]),
+        ("findings=true", vec![]),
+        ("findings=false&agent=even&model=small", vec!["req_2000"]),
     ] {
         assert_eq!(ids(&world.json(&format!("/events?{query}")).await), expected, "{query}");
     }
@@ -78,6 +84,16 @@ async fn listings_are_narrowed() {
         ("id=run-2000", vec!["run-2000"]),
         ("id=run-2000&agent=odd", vec![]),
         ("id=run-2000&status=killed", vec![]),
+        ("id_prefix=run-2", vec!["run-2000"]),
+        ("id_prefix=run-%25", vec![]),
+        ("model=small", vec!["run-3000", "run-2000", "run-1000"]),
+        ("model=small&agent=odd", vec!["run-3000", "run-1000"]),
+        ("min_cost=0.000000005", vec!["run-6000", "run-5000"]),
+        ("min_cost=0.000000005&agent=odd&model=large", vec!["run-5000"]),
+        ("since=1970-01-01T00:00:05Z", vec!["run-6000", "run-5000"]),
+        ("since=1970-01-01T00:00:02Z&until=1970-01-01T00:00:03Z", vec!["run-2000"]),
+        ("status=expired&until=1970-01-01T00:00:02Z", vec!["run-1000"]),
+        ("status=running&since=1970-01-01T00:00:02Z", vec![]),
     ] {
         assert_eq!(ids(&world.json(&format!("/runs?{query}")).await), expected, "{query}");
     }
@@ -88,6 +104,19 @@ async fn listings_are_narrowed() {
         "/runs?limit=501",
         "/runs?cursor=x",
         "/runs?agent=a%20b",
+        "/runs?min_cost=-1",
+        "/runs?min_cost=much",
+        "/runs?since=yesterday",
+        "/events?kind=calls",
+        "/events?reason=no_reason",
+        "/events?findings=some",
+        "/events?format=csv",
+        "/events/export?format=pdf",
+        "/events/export?format=csv&limit=5",
+        "/live?agent=a%20b",
+        "/spend?span=year",
+        "/prices?limit=0",
+        "/prices?cursor=x",
         "/events?blocked=maybe",
         "/events?since=yesterday",
         "/events?cursor=1",

@@ -44,7 +44,7 @@ async fn the_proxy_says_that_it_is_alive_and_nothing_else() {
     let bearer = format!("Bearer {}", world.token);
     let cookie = world.sign_in().await;
     let admin_paths =
-        ["/", "/login", "/readyz", "/metrics", "/runs", "/run", "/calls", "/api/v1/status", "/assets/sprag.css"];
+        ["/", "/login", "/readyz", "/metrics", "/runs", "/run", "/events", "/api/v1/status", "/assets/sprag.css"];
     for path in admin_paths {
         let call = client::get(world.sprag.url(path)).header("authorization", &bearer).header("cookie", &cookie);
         assert_eq!(call.fetch().await.unwrap().status, 404, "{path}");

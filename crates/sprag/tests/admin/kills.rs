@@ -197,9 +197,6 @@ async fn the_pages_have_buttons_for_it() {
     let page = text(&world.page("/agents").await);
     assert!(page.contains(">Inactive</span>") && page.contains("Activate</button>"), "{page}");
     world.submit("/agents/activate", "name=default", &headers).await;
-    world.submit("/agents/kill-switch", "name=default&enabled=on&window_size=30&threshold=7.5", &headers).await;
     let page = text(&world.page("/agents").await);
-    assert!(page.contains(">Active</span>") && page.contains("value=\"30\"") && page.contains(" checked"), "{page}");
-    let bad = world.submit("/agents/kill-switch", "name=default&window_size=3&threshold=7.5", &headers).await;
-    assert_eq!(bad.status, 400);
+    assert!(page.contains(">Active</span>"), "{page}");
 }

@@ -75,7 +75,11 @@ async fn every_operation_says_what_it_takes_and_answers() {
         assert_eq!(in_path, named, "{place}");
 
         let answers = described["responses"].as_object().unwrap();
-        let form = if path.ends_with("/export") { "application/x-ndjson" } else { "application/json" };
+        let form = match path.rsplit('/').next().unwrap() {
+            "export" => "application/x-ndjson",
+            "live" => "text/event-stream",
+            _ => "application/json",
+        };
         let schema = &answers["200"]["content"][form]["schema"];
         assert!(schema.is_object(), "{place} says what a good answer looks like");
         for status in ["401", "403", "429"] {
@@ -107,6 +111,16 @@ async fn what_is_described_is_there_and_needs_a_token() {
         let path = parts.collect::<Vec<_>>().join("/");
         let closed = ask(&world, &method, &path, None, "[]").await;
         assert_eq!(closed.status, 401, "{method} {path}");
+        if path.ends_with("/live") {
+            // It goes on for ever.
+            let bearer = format!("Bearer {}", world.token);
+            let open = world.ask(&path).header("authorization", &bearer).send().await.unwrap();
+            assert_eq!(
+                (open.status.as_u16(), open.headers["content-type"].as_bytes()),
+                (200, &b"text/event-stream"[..])
+            );
+            continue;
+        }
         let open = ask(&world, &method, &path, Some(&world.token), "[]").await;
         let said = text(&open);
         assert_ne!(open.status, 405, "{method} {path}");

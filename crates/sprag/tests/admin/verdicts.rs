@@ -86,7 +86,7 @@ async fn a_stop_is_shown_with_its_proof_and_warnings_on_their_steps() {
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
-    assert!(text(&world.page("/calls").await).contains("run killed (progress: repeated_step)"));
+    assert!(text(&world.page("/events").await).contains("run killed (progress: repeated_step)"));
     let events = printed(&world, &["events"]).await;
     assert!(events.contains("refused: loop_detected; run killed (progress: repeated_step)"), "{events}");
     assert_eq!(world.json("/events?blocked=true").await["items"][0]["verdict"], stop);

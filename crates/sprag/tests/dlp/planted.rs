@@ -145,8 +145,11 @@ async fn shown(binary: &Binary) -> Vec<(String, String)> {
         "/run?agent=circling&id=named",
         "/agents",
         "/budgets",
-        "/calls",
-        "/calls?agent=strict",
+        "/events",
+        "/events?agent=strict",
+        "/events?show=findings",
+        "/events/export?format=csv",
+        "/events/export?format=jsonl",
     ];
     let api = [
         "status",
@@ -158,6 +161,8 @@ async fn shown(binary: &Binary) -> Vec<(String, String)> {
         "budgets",
         "events?limit=500",
         "events?agent=strict&limit=500",
+        "events/export?format=csv",
+        "events/export?format=jsonl",
         "detectors/shadow",
         "agents",
         "agents/plain",

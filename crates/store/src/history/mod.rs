@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use sprag_core::event::Event;
 use sprag_core::id::AgentName;
-use sprag_core::limits::{SHADOW_EVENTS, SPENDERS, SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
+use sprag_core::limits::{FINDING_CALLS, SHADOW_EVENTS, SPENDERS, SPOOL_BYTES, SPOOL_SEGMENT_BYTES};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
@@ -39,8 +39,9 @@ pub use embedded::EmbeddedHistory;
 pub use ingest::IngestStatus;
 pub use open_calls::OpenCall;
 pub use query::{
-    AgentRow, EventFilter, Page, RunFilter, RunRow, RunStatus, RunStopped, ShadowDetector, ShadowLimit, ShadowReport,
-    Spender, SpentByAll, StepRow, Totals, WouldStop,
+    AgentBucket, AgentRow, AgentShare, Bucket, EventFilter, FindingCount, FindingsReport, Page, RecentStop, RunFilter,
+    RunRow, RunStatus, RunStopped, Series, ShadowDetector, ShadowLimit, ShadowReport, ShadowRun, Span, Spender,
+    SpentByAll, StepRow, TopBy, Totals, WouldStop,
 };
 pub use retention::Pruned;
 pub use spool::{Recorded, SpoolStatus};
@@ -238,6 +239,51 @@ impl History {
         }
     }
 
+    /// The runs that rules in shadow would have stopped between two moments, the latest first, at most so many.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn shadow_runs(&self, span: (Timestamp, Timestamp), most: u32) -> Result<Vec<ShadowRun>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().shadow_runs(span, most, SHADOW_EVENTS),
+        }
+    }
+
+    /// How often secrets and personal data were found since a moment, by kind.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn findings(&self, since: Timestamp) -> Result<FindingsReport, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().findings(since, FINDING_CALLS),
+        }
+    }
+
+    /// Calls in which secrets or personal data were found, the latest first.
+    ///
+    /// # Errors
+    /// When the cursor is none of this listing, or the database cannot be read.
+    pub fn calls_with_findings(&self, cursor: Option<&str>, limit: u32) -> Result<Page<Event>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().calls_with_findings(cursor, limit),
+        }
+    }
+
+    /// What an agent did from one moment to another, in buckets of so many quarters of an hour, empty ones too.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn agent_series(
+        &self,
+        agent: &AgentName,
+        span: (Timestamp, Timestamp),
+        quarters: u32,
+    ) -> Result<Vec<AgentBucket>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().agent_series(agent, span, quarters),
+        }
+    }
+
     /// Sums of everything since the quarter of an hour in which `since` lies, of one agent or of all.
     ///
     /// # Errors
@@ -245,6 +291,36 @@ impl History {
     pub fn totals(&self, since: Timestamp, agent: Option<&AgentName>) -> Result<Totals, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().totals(since, agent),
+        }
+    }
+
+    /// What happened in the last hour, day or month, in even steps, of one agent or of all.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn series(&self, span: Span, now: Timestamp, agent: Option<&AgentName>) -> Result<Series, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().series(span, now, agent),
+        }
+    }
+
+    /// The agents that spent the most, or were stopped the most, in the last hour, day or month.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn top_agents(&self, span: Span, now: Timestamp, by: TopBy, limit: u32) -> Result<Vec<AgentShare>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().top_agents(span, now, by, limit),
+        }
+    }
+
+    /// What was stopped last, the latest first, each run and agent once.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn recent_stops(&self, limit: u32) -> Result<Vec<RecentStop>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().recent_stops(limit),
         }
     }
 

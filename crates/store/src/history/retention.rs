@@ -4,9 +4,10 @@ use rusqlite::Connection;
 use sprag_core::time::Timestamp;
 
 use super::HistorySettings;
-use super::tally::SLOT_MS;
+use super::tally::{DAY_MS, MINUTE_MS, SLOT_MS};
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// Days that sums by the minute are kept: a chart of the last hour needs no more.
+const MINUTE_DAYS: u32 = 2;
 /// Rows deleted by one statement.
 const BATCH_ROWS: i64 = 500;
 /// Pages given back to the file system by one statement.
@@ -33,6 +34,9 @@ pub(super) fn prune_batch(
     let runs = delete(connection, OLD_RUNS, before(settings.run_retention_days))?;
     let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let key_spend = delete(connection, OLD_KEY_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
+    let series = delete(connection, OLD_MINUTES, before(MINUTE_DAYS).div_euclid(MINUTE_MS))?
+        + delete(connection, OLD_SLOTS, before(settings.spend_retention_days).div_euclid(SLOT_MS))?
+        + delete(connection, OLD_DAYS, before(settings.spend_retention_days).div_euclid(DAY_MS))?;
     let agents = delete(connection, OLD_AGENTS, before(settings.spend_retention_days))?;
     let repeats = delete(connection, OLD_REPEATS, before(settings.run_retention_days))?;
     let (large_events, large_runs) = match settings.max_db_bytes {
@@ -46,7 +50,7 @@ pub(super) fn prune_batch(
     };
     pruned.events += events + large_events;
     pruned.runs += runs + large_runs;
-    let is_deleted = events + runs + spend + key_spend + agents + repeats + large_events + large_runs > 0;
+    let is_deleted = events + runs + spend + key_spend + series + agents + repeats + large_events + large_runs > 0;
     Ok(give_back(connection)? || is_deleted)
 }
 
@@ -79,6 +83,12 @@ const OLD_SPEND: &str =
     "DELETE FROM spend WHERE (slot, agent) IN (SELECT slot, agent FROM spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
 const OLD_KEY_SPEND: &str = "DELETE FROM key_spend WHERE (key, slot) IN
     (SELECT key, slot FROM key_spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
+const OLD_MINUTES: &str = "DELETE FROM minute_totals WHERE minute IN
+    (SELECT minute FROM minute_totals WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
+const OLD_SLOTS: &str = "DELETE FROM slot_totals WHERE slot IN
+    (SELECT slot FROM slot_totals WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
+const OLD_DAYS: &str = "DELETE FROM agent_days WHERE (day, agent) IN
+    (SELECT day, agent FROM agent_days WHERE day < ?1 ORDER BY day LIMIT ?2)";
 const OLD_AGENTS: &str = "DELETE FROM agent_totals WHERE agent IN
     (SELECT agent FROM agent_totals WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";
 const OLD_REPEATS: &str = "DELETE FROM repeats WHERE (agent, run_id) IN

@@ -1,11 +1,15 @@
 //! Sums over the events of one batch, so that a batch costs one update per run, agent and slot of time.
 
+mod series;
+
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
 use sprag_core::event::{Act, ActKind, Ending, Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 
+use self::series::Series;
+pub(super) use self::series::{DAY_MS, MINUTE_MS};
 use super::rows::{clamp, word};
 
 /// Length of a slot of the `spend` table.
@@ -18,6 +22,7 @@ pub(super) struct Tally {
     agents: BTreeMap<AgentName, Sums>,
     slots: BTreeMap<(i64, AgentName), Sums>,
     keys: BTreeMap<(String, i64), Sums>,
+    series: Series,
     /// What was last done about a run.
     acts: BTreeMap<(AgentName, RunId), (i64, RunRecord, Act)>,
 }
@@ -59,6 +64,7 @@ impl Tally {
             return;
         }
         let sums = Sums::of(event);
+        self.series.add(event.at.0, &event.agent, &sums);
         self.agents.entry(event.agent.clone()).or_default().add(&sums);
         let slot = event.at.0.div_euclid(SLOT_MS);
         self.slots.entry((slot, event.agent.clone())).or_default().add(&sums);
@@ -157,6 +163,7 @@ impl Tally {
                 s.saved_nano
             ])?;
         }
+        self.series.apply(transaction)?;
         self.apply_keys(transaction)
     }
 

@@ -21,6 +21,7 @@ pub(crate) const HISTORY: Migrations = &[
     include_str!("../schema/006_money.sql"),
     include_str!("../schema/007_dlp.sql"),
     include_str!("../schema/008_evidence.sql"),
+    include_str!("../schema/009_series.sql"),
 ];
 
 /// Kills, agents, virtual keys, admin tokens and what was set by hand.

@@ -6,6 +6,7 @@
 mod agents;
 mod body;
 mod budgets;
+pub(in crate::admin) mod desk;
 mod detectors;
 mod events;
 mod evidence;
@@ -15,7 +16,9 @@ mod me;
 pub(crate) mod model;
 mod openapi;
 mod params;
+mod prices;
 mod runs;
+mod spend;
 mod status;
 mod tokens;
 
@@ -26,13 +29,15 @@ use axum::middleware::from_fn_with_state;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(super) use self::events::{block_reason, run_key};
 pub(super) use self::evidence::export_run;
 pub(super) use self::kills::Order;
 pub(crate) use self::openapi::document;
-pub(super) use self::params::{Params, agent_name, run_id};
+pub(super) use self::params::{Params, agent_name, amount, moment, run_id};
+pub(super) use self::runs::in_state;
 pub(super) use self::status::midnight;
 use super::problem::Problem;
-use super::{Admin, Shared, access};
+use super::{Admin, Shared, access, live};
 
 pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
     let (router, _) = described().split_for_parts();
@@ -69,6 +74,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(budgets::list))
         .routes(routes!(budgets::adjust))
         .routes(routes!(events::list))
+        .routes(routes!(events::export))
+        .routes(routes!(live::events))
+        .routes(routes!(spend::show))
+        .routes(routes!(prices::list))
         .routes(routes!(detectors::shadow))
         .routes(routes!(evidence::try_all))
         .routes(routes!(agents::list, agents::add))

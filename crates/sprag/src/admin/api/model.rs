@@ -8,7 +8,9 @@ mod evidence;
 mod keys;
 mod money;
 mod policy;
+mod prices;
 mod shadow;
+mod spend;
 mod stops;
 mod tokens;
 
@@ -30,8 +32,10 @@ pub(crate) use self::evidence::{PictureRecord, TrialRecord, TrialSums};
 pub(crate) use self::keys::{KeyBudget, KeyRecord};
 pub(crate) use self::money::Usd;
 pub(in crate::admin::api) use self::policy::sources;
-pub(crate) use self::policy::{Limits, PolicyRecord};
+pub(crate) use self::policy::{Limits, PolicyRecord, PolicySource};
+pub(crate) use self::prices::{PriceListing, PriceRecord};
 pub(crate) use self::shadow::{ShadowSums, WouldHaveStopped};
+pub(crate) use self::spend::SpendSeries;
 pub(crate) use self::stops::{AgentDetail, KillRecord, StopRecord};
 pub(crate) use self::tokens::{Me, TokenRecord};
 

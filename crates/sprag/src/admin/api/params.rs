@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::PAGE_ROWS;
+use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
 use crate::admin::problem::Problem;
@@ -56,11 +57,20 @@ pub(super) fn rows(limit: Option<u32>) -> Result<u32, Problem> {
 }
 
 /// A moment such as `2026-05-01T12:00:00Z`.
-pub(super) fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+pub(in crate::admin) fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = text else { return Ok(None) };
     match text.parse::<jiff::Timestamp>() {
         Ok(moment) => Ok(Some(Timestamp(moment.as_millisecond()))),
         Err(_) => Err(Problem::bad_request(format!("`{name}` is a moment of RFC 3339 such as 2026-05-01T12:00:00Z"))),
+    }
+}
+
+/// Dollars such as `0.25`; an empty text counts as absent.
+pub(in crate::admin) fn amount(name: &str, text: Option<&str>) -> Result<Option<NanoUsd>, Problem> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    match NanoUsd::parse_usd(text.strip_prefix('$').unwrap_or(text)) {
+        Ok(amount) if amount >= NanoUsd::ZERO => Ok(Some(amount)),
+        _ => Err(Problem::bad_request(format!("`{name}` is an amount of dollars such as 0.25"))),
     }
 }
 

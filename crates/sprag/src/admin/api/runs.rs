@@ -5,6 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::id::RunId;
 use sprag_core::limits::PAGE_ROWS;
+use sprag_core::time::Timestamp;
 use sprag_store::StoreError;
 use sprag_store::history::{EventFilter, History, RunFilter, RunRow, RunStatus};
 
@@ -22,6 +23,15 @@ pub(super) struct Wanted {
     status: Option<RunStatus>,
     /// The runs of this id; ids belong to their agents, so there may be several.
     id: Option<String>,
+    /// Those whose id begins like this.
+    id_prefix: Option<String>,
+    model: Option<String>,
+    /// In dollars.
+    min_cost: Option<String>,
+    /// Last active at this time or later.
+    since: Option<String>,
+    /// Last active before this time.
+    until: Option<String>,
     /// Where the page begins: `next` of the one before.
     cursor: Option<String>,
     /// Rows of the page; 50 unless given.
@@ -57,19 +67,17 @@ pub(super) async fn list(
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<Listing<RunSummary>>, Problem> {
     let limit = params::rows(wanted.limit)?;
-    let active_since = admin.active_since();
-    let (status, since, until) = match wanted.status {
-        Some(RunStatus::Running) => (Some(RunStatus::Running), Some(active_since), None),
-        Some(RunStatus::Expired) => (Some(RunStatus::Running), None, Some(active_since)),
-        status => (status, None, None),
-    };
     let filter = RunFilter {
         agent: params::agent_name(wanted.agent.as_deref())?,
         id: params::run_id(wanted.id.as_deref())?,
-        status,
-        since,
-        until,
+        id_prefix: wanted.id_prefix,
+        status: None,
+        model: wanted.model.filter(|model| !model.is_empty()),
+        min_cost: params::amount("min_cost", wanted.min_cost.as_deref())?,
+        since: params::moment("since", wanted.since.as_deref())?,
+        until: params::moment("until", wanted.until.as_deref())?,
     };
+    let filter = in_state(filter, wanted.status, admin.active_since());
     let mut page = admin.records.read(move |history| history.runs(&filter, wanted.cursor.as_deref(), limit)).await?;
     admin.expire(&mut page.items);
     Ok(Json(Listing::of(page)))
@@ -119,6 +127,23 @@ pub(super) async fn show(
             }))
         }
         None => Err(Problem::not_found("this agent has no run of this id on record")),
+    }
+}
+
+/// Narrows a listing to runs in a state. Nobody puts down that a run is over: it has been idle since then.
+pub(in crate::admin) fn in_state(filter: RunFilter, status: Option<RunStatus>, active_since: Timestamp) -> RunFilter {
+    match status {
+        Some(RunStatus::Running) => RunFilter {
+            status: Some(RunStatus::Running),
+            since: Some(filter.since.map_or(active_since, |since| since.max(active_since))),
+            ..filter
+        },
+        Some(RunStatus::Expired) => RunFilter {
+            status: Some(RunStatus::Running),
+            until: Some(filter.until.map_or(active_since, |until| until.min(active_since))),
+            ..filter
+        },
+        status => RunFilter { status, ..filter },
     }
 }
 

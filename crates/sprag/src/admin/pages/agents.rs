@@ -1,26 +1,49 @@
-//! The agents: what they did, where they stand, and the switches of both.
+//! The agents: where they stand, what they did, and setting them active or inactive.
+
+use std::collections::HashMap;
 
 use askama::Template;
 use axum::extract::{Form, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
+use serde_json::json;
 use sprag_core::id::AgentName;
-use sprag_core::policy::{DeactivatedBy, KillSwitchChange};
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{DeactivatedBy, Window};
+use sprag_core::time::Timestamp;
 
-use super::{Page, Shell, html, link};
+use super::field::{Field, Form as Brought};
+use super::rows::{Moment, Money};
+use super::{Page, Shell, html, link, news_at};
 use crate::admin::Shared;
-use crate::admin::api;
 use crate::admin::api::model::AgentSummary;
+use crate::admin::api::{self, Params, desk};
 use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
 use crate::show;
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// A part of the name.
+    q: Option<String>,
+    state: Option<String>,
+}
 
 #[derive(Template)]
 #[template(path = "agents.html")]
 struct Agents {
     shell: Shell,
+    /// Where the page asks for news of itself.
+    live: &'static str,
     agents: Vec<AgentLine>,
+    q: String,
+    states: Field,
+    /// There are agents, whatever is looked for.
+    has_any: bool,
+    proxy_port: u16,
+    new: Field,
 }
 
 /// An agent in the table.
@@ -31,11 +54,10 @@ struct AgentLine {
     state: &'static str,
     /// How the state is coloured.
     tone: &'static str,
+    today: Money,
     runs: String,
-    steps: String,
-    blocked: String,
-    cost: String,
-    last: String,
+    stops: u64,
+    last: Option<Moment>,
     is_armed: bool,
     window_size: u32,
     threshold: f64,
@@ -44,72 +66,135 @@ struct AgentLine {
 #[derive(Deserialize)]
 pub(super) struct Named {
     name: String,
+    reason: Option<String>,
+    /// Where the button stands: `agent` for the page of the agent.
+    from: Option<String>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct Switch {
-    name: String,
-    /// Sent only when it is ticked.
-    enabled: Option<String>,
-    window_size: u32,
-    threshold: f64,
+const STATES: [(&str, &str); 5] = [
+    ("", "any state"),
+    ("active", "active"),
+    ("inactive", "inactive"),
+    ("killed", "deactivated by kill switch"),
+    ("armed", "kill switch on"),
+];
+
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
+    let Params(wanted) = wanted?;
+    list(&admin, visitor, wanted, StatusCode::OK, &Brought::new(), Vec::new()).await
 }
 
-pub(super) async fn show(State(admin): State<Shared>, visitor: Visitor) -> Page {
-    let agents = admin.agents().await?.iter().map(AgentLine::new).collect();
-    Ok(html(StatusCode::OK, &Agents { shell: admin.shell("agents", visitor), agents }))
+async fn list(
+    admin: &Shared,
+    visitor: Visitor,
+    wanted: Wanted,
+    status: StatusCode,
+    brought: &Brought,
+    mut complaints: Vec<(String, String)>,
+) -> Page {
+    let agents = admin.agents().await?;
+    let since = admin.app.span_of(Window::Day).map_or(Timestamp(0), |day| day.start);
+    let spent = admin.records.read(move |history| history.spent_by_all(since)).await?;
+    let spent: HashMap<AgentName, NanoUsd> = spent.agents.into_iter().collect();
+    let now = admin.app.clock.now();
+    let (q, state) = (wanted.q.unwrap_or_default(), wanted.state.unwrap_or_default());
+    let is_listed = |agent: &&AgentSummary| {
+        let is_of_state = match state.as_str() {
+            "active" => agent.active,
+            "inactive" => !agent.active,
+            "killed" => agent.deactivated_by == Some(DeactivatedBy::KillSwitch),
+            "armed" => agent.kill_switch.enabled,
+            _ => true,
+        };
+        is_of_state && agent.name.to_lowercase().contains(&q.trim().to_lowercase())
+    };
+    let new =
+        Field::new("name", "Name").hint("letters, digits, and . _ - in between").brought(brought, &mut complaints);
+    let page = Agents {
+        shell: admin.shell("agents", visitor),
+        live: news_at(status, "/agents"),
+        has_any: !agents.is_empty(),
+        agents: agents.iter().filter(is_listed).map(|agent| AgentLine::new(agent, &spent, now)).collect(),
+        states: Field::new("state", "State").choices(STATES).holding(&state),
+        q,
+        proxy_port: admin.addresses.proxy.port(),
+        new,
+    };
+    Ok(html(status, &page))
+}
+
+/// Makes an agent ahead of its first call.
+pub(super) async fn add(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    operator: Operator,
+    Form(brought): Form<Brought>,
+) -> Page {
+    let name = brought.get("name").map(|name| name.trim().to_owned()).unwrap_or_default();
+    match desk::add_agent(&admin, operator, &name).await {
+        Ok(()) => Ok(Redirect::to(&link::to("/agent", &[("name", Some(&name))])).into_response()),
+        Err(problem) if problem.status == StatusCode::BAD_REQUEST || problem.status == StatusCode::CONFLICT => {
+            let complaints = vec![("name".to_owned(), problem.detail.clone().into_owned())];
+            list(&admin, visitor, Wanted::default(), problem.status, &brought, complaints).await
+        }
+        Err(problem) => Err(problem.into()),
+    }
 }
 
 pub(super) async fn activate(State(admin): State<Shared>, operator: Operator, Form(named): Form<Named>) -> Page {
-    admin.app.activate(agent(&named.name)?, operator.name).await.map_err(Problem::from)?;
-    Ok(Redirect::to("/agents").into_response())
+    desk::change_agent(&admin, operator, &agent(&named.name)?, json!({ "active": true })).await?;
+    Ok(Redirect::to(&named.back()).into_response())
 }
 
 pub(super) async fn deactivate(State(admin): State<Shared>, operator: Operator, Form(named): Form<Named>) -> Page {
-    let done = admin.app.deactivate(agent(&named.name)?, operator.name, "manual".to_owned()).await;
-    done.map_err(|error| Problem::unwritten(&error))?;
-    Ok(Redirect::to("/agents").into_response())
+    let reason = named.reason.clone().filter(|reason| !reason.trim().is_empty());
+    let change = json!({ "active": false, "reason": reason.unwrap_or_else(|| "manual".to_owned()) });
+    desk::change_agent(&admin, operator, &agent(&named.name)?, change).await?;
+    Ok(Redirect::to(&named.back()).into_response())
 }
 
-pub(super) async fn set_kill_switch(
-    State(admin): State<Shared>,
-    operator: Operator,
-    Form(switch): Form<Switch>,
-) -> Page {
-    let change = KillSwitchChange {
-        enabled: Some(switch.enabled.is_some()),
-        window_size: Some(switch.window_size),
-        threshold: Some(switch.threshold),
-    };
-    if let Some(problem) = change.problem() {
-        return Err(Problem::bad_request(problem).into());
-    }
-    admin.app.set_kill_switch(agent(&switch.name)?, change, operator.name).await.map_err(Problem::from)?;
-    Ok(Redirect::to("/agents").into_response())
-}
-
-fn agent(name: &str) -> Result<AgentName, Problem> {
+pub(super) fn agent(name: &str) -> Result<AgentName, Problem> {
     api::agent_name(Some(name))?.ok_or_else(|| Problem::bad_request("an agent has a name"))
 }
 
+/// Where an agent stands in words, and how they are coloured.
+pub(super) fn standing(agent: &AgentSummary) -> (&'static str, &'static str) {
+    match (agent.active, agent.deactivated_by) {
+        (true, _) => ("Active", "good"),
+        (false, Some(DeactivatedBy::KillSwitch)) => ("Deactivated by Kill Switch", "bad"),
+        (false, _) => ("Inactive", "odd"),
+    }
+}
+
+impl Named {
+    fn back(&self) -> String {
+        match self.from.as_deref() {
+            Some("agent") => link::to("/agent", &[("name", Some(&self.name))]),
+            _ => "/agents".to_owned(),
+        }
+    }
+}
+
 impl AgentLine {
-    fn new(agent: &AgentSummary) -> AgentLine {
-        let (state, tone) = match (agent.active, agent.deactivated_by) {
-            (true, _) => ("Active", "good"),
-            (false, Some(DeactivatedBy::KillSwitch)) => ("Deactivated by Kill Switch", "bad"),
-            (false, _) => ("Inactive", "odd"),
-        };
+    fn new(agent: &AgentSummary, spent: &HashMap<AgentName, NanoUsd>, now: Timestamp) -> AgentLine {
+        let (state, tone) = standing(agent);
+        let name = AgentName::parse(&agent.name).ok();
+        let today = name.and_then(|name| spent.get(&name).copied()).unwrap_or_default();
+        let last = agent.last_at.as_deref().and_then(|at| api::moment("last_at", Some(at)).ok().flatten());
         AgentLine {
-            href: link::to("/runs", &[("agent", Some(&agent.name))]),
+            href: link::to("/agent", &[("name", Some(&agent.name))]),
             name: agent.name.clone(),
             is_active: agent.active,
             state,
             tone,
+            today: Money { shown: show::usd_headline(today), exact: format!("${today}"), is_partial: false },
             runs: show::count(agent.runs),
-            steps: show::count(agent.steps),
-            blocked: show::count(agent.blocked),
-            cost: show::usd_known(agent.cost_usd.0, agent.unpriced_steps),
-            last: agent.last_at.clone().unwrap_or_else(|| "never".to_owned()),
+            stops: agent.blocked,
+            last: last.map(|at| Moment::new(at, now)),
             is_armed: agent.kill_switch.enabled,
             window_size: agent.kill_switch.window_size,
             threshold: agent.kill_switch.threshold,

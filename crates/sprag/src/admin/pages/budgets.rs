@@ -1,19 +1,23 @@
-//! Budgets: what is spent, what is set aside for calls under way, and what is left.
+//! Budgets: what is spent, what is set aside for calls under way, and what is left; setting one, and correcting what
+//! was spent.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{Form as Sent, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{Holder, Window};
+use sprag_core::policy::{AccountId, Holder, Window};
 use sprag_core::time::Timestamp;
 
+use super::field::{Field, Form, Reading, put, rest, value_of};
 use super::rows::{Bar, Moment, Money};
-use super::{Page, Shell, html, link};
+use super::{Page, Shell, agents, html, link, news_at};
 use crate::admin::Shared;
-use crate::admin::api::{self, Params};
-use crate::admin::operator::Visitor;
+use crate::admin::api::{self, Params, desk};
+use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
 use crate::budgets::{BudgetFilter, BudgetRow};
 
@@ -21,19 +25,25 @@ const ROWS: usize = 100;
 /// Thousandths of a limit from which on it is coloured.
 const NEARLY: u64 = 800;
 
-#[derive(Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     agent: Option<String>,
     /// Sent only when it is ticked.
     runs: Option<String>,
     cursor: Option<String>,
+    /// The account that is to be corrected.
+    adjust: Option<String>,
+    /// Said after something was done.
+    saved: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "budgets.html")]
 struct Budgets {
     shell: Shell,
+    /// Where the page asks for news of itself.
+    live: &'static str,
     budgets: Vec<BudgetLine>,
     agent: String,
     agents: Vec<String>,
@@ -42,6 +52,13 @@ struct Budgets {
     /// The first page, when this is a later one.
     first: Option<String>,
     more: Option<String>,
+    /// The form that sets one.
+    set: Vec<Field>,
+    /// The form that corrects what an account has spent, where one is chosen.
+    adjust: Option<Vec<Field>>,
+    account: String,
+    complaint: Option<String>,
+    is_saved: bool,
 }
 
 /// A budget in the table.
@@ -62,7 +79,13 @@ struct BudgetLine {
     ends: Option<Moment>,
     is_shadow: bool,
     is_corrected: bool,
+    adjust_href: String,
+    /// Where its limit is changed.
+    change_href: Option<String>,
 }
+
+const LIMITS: [(&str, &str); 3] =
+    [("budget.max_run_cost", "A run"), ("budget.daily_limit", "A day"), ("budget.monthly_limit", "A month")];
 
 pub(super) async fn show(
     State(admin): State<Shared>,
@@ -70,6 +93,17 @@ pub(super) async fn show(
     wanted: Result<Params<Wanted>, Problem>,
 ) -> Page {
     let Params(wanted) = wanted?;
+    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+}
+
+async fn list(
+    admin: &Shared,
+    visitor: Visitor,
+    wanted: Wanted,
+    status: StatusCode,
+    brought: &Form,
+    mut complaints: Vec<(String, String)>,
+) -> Page {
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let with_runs = wanted.runs.is_some();
     let filter = BudgetFilter { agent: agent.clone(), key: None, runs: with_runs };
@@ -80,17 +114,111 @@ pub(super) async fn show(
     let here = |cursor: Option<&str>| {
         link::to("/budgets", &[("agent", Some(&agent)), ("runs", with_runs.then_some("on")), ("cursor", cursor)])
     };
+    let mut bring = |fields: Vec<Field>| -> Vec<Field> {
+        fields.into_iter().map(|field| field.brought(brought, &mut complaints)).collect()
+    };
+    let set = bring(set_fields(&agent));
+    let account = wanted.adjust.unwrap_or_default();
+    let adjust = (!account.is_empty()).then(|| bring(adjust_fields()));
     let page = Budgets {
         shell: admin.shell("budgets", visitor),
+        live: news_at(status, "/budgets"),
         budgets: page.rows.iter().map(|row| BudgetLine::new(row, now)).collect(),
         agents: agents.into_iter().map(|agent| agent.name).collect(),
         with_runs,
         zone: admin.app.settings.load().budget.zone.to_string(),
         first: wanted.cursor.is_some().then(|| here(None)),
         more: page.next.map(|next| here(Some(&next))),
+        set,
+        adjust,
+        account,
+        complaint: rest(complaints),
+        is_saved: wanted.saved.is_some(),
         agent,
     };
-    Ok(html(StatusCode::OK, &page))
+    Ok(html(status, &page))
+}
+
+/// Sets limits of an agent. An empty amount leaves a limit as it is.
+pub(super) async fn set(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    operator: Operator,
+    Sent(form): Sent<Form>,
+) -> Page {
+    let name = form.get("to").map(|name| name.trim()).unwrap_or_default();
+    let mut patch = json!({});
+    for (key, _) in LIMITS {
+        let amount = form.get(key).map(|text| value_of(Reading::Money, text)).unwrap_or_default();
+        if !amount.is_null() {
+            put(&mut patch, key, amount);
+        }
+    }
+    let refused = |complaints| list(&admin, visitor, Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints);
+    let agent = match agents::agent(name) {
+        Ok(agent) => agent,
+        Err(problem) => return refused(vec![("to".to_owned(), problem.detail.into_owned())]).await,
+    };
+    if patch == json!({}) {
+        return refused(vec![(LIMITS[1].0.to_owned(), "give at least one amount".to_owned())]).await;
+    }
+    match desk::change_agent(&admin, operator, &agent, json!({ "policy": patch })).await {
+        Ok(()) => Ok(Redirect::to(&saved(Some(agent.as_str()))).into_response()),
+        Err(problem) if problem.status == StatusCode::BAD_REQUEST => refused(problem.slips()).await,
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+/// Corrects what an account has spent.
+pub(super) async fn adjust(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    operator: Operator,
+    Sent(form): Sent<Form>,
+) -> Page {
+    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let amount = text("amount_usd");
+    let refused = |complaints| {
+        let wanted = Wanted { adjust: Some(text("account")), ..Wanted::default() };
+        list(&admin, visitor, wanted, StatusCode::BAD_REQUEST, &form, complaints)
+    };
+    if !NanoUsd::parse_usd(amount.trim_start_matches('+')).is_ok_and(|amount| amount != NanoUsd::ZERO) {
+        let told = "dollars to add, or with a minus to take away: -2.50";
+        return refused(vec![("amount_usd".to_owned(), told.to_owned())]).await;
+    }
+    let order = json!({
+        "account": text("account"),
+        "amount_usd": Value::from(amount.trim_start_matches('+')),
+        "reason": text("reason"),
+    });
+    match desk::adjust(&admin, operator, order).await {
+        Ok(_) => Ok(Redirect::to(&saved(None)).into_response()),
+        Err(problem) if [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND].contains(&problem.status) => {
+            let at_field = |(key, told): (String, String)| match key.as_str() {
+                "" if told.contains("`reason`") => ("reason".to_owned(), told),
+                _ => (key, told),
+            };
+            refused(problem.slips().into_iter().map(at_field).collect()).await
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+fn saved(agent: Option<&str>) -> String {
+    link::to("/budgets", &[("agent", agent), ("saved", Some("1"))])
+}
+
+fn set_fields(agent: &str) -> Vec<Field> {
+    let limit = |(name, label): (&str, &str)| Field::new(name, label).placeholder("as it is").decimal();
+    let to = Field::agent("to").holding(agent);
+    [to].into_iter().chain(LIMITS.into_iter().map(limit)).collect()
+}
+
+fn adjust_fields() -> Vec<Field> {
+    vec![
+        Field::new("amount_usd", "Add, dollars").hint("with a minus to take away").placeholder("-2.50").decimal(),
+        Field::new("reason", "Reason").hint("stays on record"),
+    ]
 }
 
 impl BudgetLine {
@@ -105,7 +233,7 @@ impl BudgetLine {
         };
         let href = match &row.id.holder {
             Holder::Everything | Holder::Key(_) => None,
-            Holder::Agent(agent) => Some(link::to("/runs", &[("agent", Some(agent.as_str()))])),
+            Holder::Agent(agent) => Some(link::to("/agent", &[("name", Some(agent.as_str()))])),
             Holder::Run(agent, run) => Some(link::to_run(agent.as_str(), run.as_str())),
         };
         let window = if row.id.window == Window::Month { "month" } else { "day" };
@@ -115,6 +243,13 @@ impl BudgetLine {
             Holder::Key(_) => format!("key, {window}"),
             Holder::Run(agent, _) => format!("run of {agent}"),
         };
+        let change_href = match &row.id.holder {
+            Holder::Agent(agent) | Holder::Run(agent, _) => {
+                Some(format!("{}#budget", link::to("/agent", &[("name", Some(agent.as_str()))])))
+            }
+            Holder::Everything | Holder::Key(_) => None,
+        };
+        let account = AccountId { is_shadow: false, ..row.id.clone() }.to_string();
         let is_shadow = row.limit.as_ref().is_some_and(|limit| limit.mode == Mode::Shadow);
         let settled_bar = Bar { start: 0, length: settled.min(Bar::LINE) };
         BudgetLine {
@@ -136,6 +271,8 @@ impl BudgetLine {
             ends: row.span.map(|span| Moment::new(span.end, now)),
             is_shadow,
             is_corrected: row.adjusted != NanoUsd::ZERO,
+            adjust_href: format!("{}#adjust", link::to("/budgets", &[("adjust", Some(&account))])),
+            change_href,
         }
     }
 }

@@ -3,15 +3,24 @@
 //! A handler reads what it needs, turns it into rows of texts (`rows`) and renders a template. Templates escape
 //! everything they are given; nothing is ever marked as safe.
 
+mod agent;
 mod agents;
 mod budgets;
-mod calls;
+mod chart;
+mod detectors;
+mod dlp;
+mod events;
+mod field;
+mod keys;
 mod link;
 mod overview;
+mod panic;
 mod proof;
 mod rows;
 mod run;
 mod runs;
+mod settings;
+mod span;
 
 use std::sync::Arc;
 
@@ -65,9 +74,13 @@ impl Entry {
 const NAVIGATION: &[Entry] = &[
     Entry::new("overview", "/", "Overview"),
     Entry::new("runs", "/runs", "Runs"),
-    Entry::new("calls", "/calls", "Calls"),
+    Entry::new("events", "/events", "Events"),
     Entry::new("agents", "/agents", "Agents"),
     Entry::new("budgets", "/budgets", "Budgets"),
+    Entry::new("dlp", "/dlp", "DLP"),
+    Entry::new("detectors", "/detectors", "Detectors"),
+    Entry::new("keys", "/keys", "Keys"),
+    Entry::new("settings", "/settings", "Settings"),
 ];
 
 /// A page for when something went wrong.
@@ -88,6 +101,7 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
     Router::new()
         .route("/", get(overview::show))
         .route("/runs", get(runs::show))
+        .route("/runs/kill", post(runs::kill))
         .route("/run", get(run::show))
         .route("/run/export", get(run::export))
         .route("/run/kill", post(run::kill))
@@ -95,9 +109,32 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/agents", get(agents::show))
         .route("/agents/activate", post(agents::activate))
         .route("/agents/deactivate", post(agents::deactivate))
-        .route("/agents/kill-switch", post(agents::set_kill_switch))
+        .route("/agents/add", post(agents::add))
+        .route("/agent", get(agent::show))
+        .route("/agent/kill-switch", post(agent::set_switch))
+        .route("/agent/policy", post(agent::set_policy))
+        .route("/agent/policy/reset", post(agent::reset_policy))
         .route("/budgets", get(budgets::show))
-        .route("/calls", get(calls::show))
+        .route("/budgets/set", post(budgets::set))
+        .route("/budgets/adjust", post(budgets::adjust))
+        .route("/dlp", get(dlp::show))
+        .route("/dlp/mode", post(dlp::set_mode))
+        .route("/detectors", get(detectors::show))
+        .route("/detectors/set", post(detectors::set))
+        .route("/keys", get(keys::show))
+        .route("/keys/create", post(keys::create))
+        .route("/keys/rotate", post(keys::rotate))
+        .route("/keys/revoke", post(keys::revoke))
+        .route("/settings", get(settings::show))
+        .route("/settings/tokens", post(settings::create_token))
+        .route("/settings/tokens/revoke", post(settings::revoke_token))
+        .route("/panic", get(panic::show))
+        .route("/panic/stop", post(panic::stop))
+        .route("/panic/part", post(panic::stop_part))
+        .route("/panic/lift", post(panic::lift))
+        .route("/events", get(events::show))
+        .route("/events/export", get(events::export))
+        .route("/calls", get(events::moved))
         .route("/live", get(live::pages))
         .route_layer(from_fn_with_state(admin.clone(), access::require_session))
 }
@@ -111,6 +148,11 @@ pub(super) async fn nothing_here(State(_): State<Shared>, uri: Uri) -> Response 
 /// A problem as a browser shows it.
 pub(super) fn problem(problem: Problem) -> Response {
     PageProblem(problem).into_response()
+}
+
+/// Where a page asks for news of itself: where it is, unless it answers a form, whose address shows nothing.
+fn news_at(status: StatusCode, path: &'static str) -> &'static str {
+    if status == StatusCode::OK { "" } else { path }
 }
 
 /// Renders a template.

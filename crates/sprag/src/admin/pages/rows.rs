@@ -1,6 +1,7 @@
 //! Runs and calls as texts, ready for a table.
 
 use sprag_core::event::{Ending, Event, RunOrigin};
+use sprag_core::policy::KillScope;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{RunRow, RunStatus};
 
@@ -13,6 +14,10 @@ pub(super) struct RunLine {
     pub(super) id: String,
     pub(super) href: String,
     pub(super) status: &'static str,
+    /// Why it was stopped.
+    pub(super) why: Option<String>,
+    /// What a kill of it is named by.
+    pub(super) scope: String,
     pub(super) model: String,
     pub(super) steps: String,
     pub(super) input: String,
@@ -94,6 +99,8 @@ impl RunLine {
             id: run.id.to_string(),
             href: link::to_run(run.agent.as_str(), run.id.as_str()),
             status: status(run.status),
+            why: run.stopped.as_ref().map(|stopped| show::reason(&stopped.reason).to_owned()),
+            scope: KillScope::run(&run.agent, &run.id).to_string(),
             model: run.model.clone().unwrap_or_default(),
             steps: show::count(run.steps),
             input: show::count(run.input_tokens),
@@ -161,6 +168,11 @@ impl Moment {
 impl Bar {
     /// How long the line is.
     pub(super) const LINE: u64 = 1000;
+
+    /// So much of the most; something is always visible unless it is nothing.
+    pub(super) fn part(amount: u64, most: u64) -> Bar {
+        if amount == 0 { Bar::default() } else { Bar::new(0, amount, most) }
+    }
 
     /// Always visible, never beyond the end.
     fn new(offset_ms: u64, length_ms: u64, whole_ms: u64) -> Bar {

@@ -12,7 +12,7 @@ fn reading(requests: u64, runs: &[Value], stops: &[Value]) -> Reading {
     let today = json!({
         "since": "2026-01-01T00:00:00.000Z", "requests": requests, "input_tokens": 12_000, "cached_tokens": 0,
         "output_tokens": 34, "cost_usd": "1.5", "cost_nano_usd": 1_500_000_000_u64 + requests, "unpriced": 0,
-        "estimated": 0, "blocked": 2, "errors": 0,
+        "estimated": 0, "blocked": 2, "errors": 0, "saved_usd": "0.5", "saved_nano_usd": 500_000_000,
     });
     let recording = json!({
         "ok": true, "problems": [], "waiting_bytes": 0, "recorded": 1, "money_only": 0, "dropped": 0, "lost": 0,
@@ -33,7 +33,7 @@ fn run(id: &str, status: &str) -> Value {
     json!({
         "agent": "bot", "id": id, "parent": null, "origin": "declared", "status": status, "provider": "openai",
         "model": "gpt-4o", "steps": 12, "input_tokens": 1, "cached_tokens": 0, "output_tokens": 1, "cost_usd": "0.25",
-        "cost_nano_usd": 250_000_000, "unpriced_steps": 0, "estimated_steps": 0, "blocked": 0, "errors": 0,
+        "cost_nano_usd": 250_000_000, "unpriced_steps": 0, "estimated_steps": 0, "blocked": 0, "errors": 0, "saved_usd": "0", "saved_nano_usd": 0,
         "first_at": "2026-01-01T00:00:00.000Z", "last_at": "2026-01-01T10:20:30.000Z", "stopped": null,
     })
 }

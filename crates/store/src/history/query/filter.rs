@@ -3,7 +3,9 @@
 use std::fmt;
 
 use rusqlite::types::Value;
+use sprag_core::event::EventKind;
 use sprag_core::id::{AgentName, RunId};
+use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
 use super::RunStatus;
@@ -22,6 +24,12 @@ pub struct EventFilter {
     pub key: Option<String>,
     /// With this model.
     pub model: Option<String>,
+    /// Of this kind.
+    pub kind: Option<EventKind>,
+    /// Refused for this reason, as refusals call it.
+    pub block_reason: Option<String>,
+    /// Only those in which secrets or personal data were found, or only others.
+    pub has_findings: Option<bool>,
     /// Only refused ones, or only others.
     pub blocked: Option<bool>,
     /// Arrived at this time or later.
@@ -41,8 +49,14 @@ pub struct RunFilter {
     pub agent: Option<AgentName>,
     /// Of this id; ids belong to their agents, so there may be several.
     pub id: Option<RunId>,
+    /// Whose id begins like this.
+    pub id_prefix: Option<String>,
     /// In this state.
     pub status: Option<RunStatus>,
+    /// Whose last call was of this model.
+    pub model: Option<String>,
+    /// That cost at least as much, without their parts.
+    pub min_cost: Option<NanoUsd>,
     /// Last active at this time or later.
     pub since: Option<Timestamp>,
     /// Last active before this time.
@@ -73,6 +87,23 @@ impl EventFilter {
         }
         conditions.and_maybe("key = ?", self.key.clone());
         conditions.and_maybe("model = ?", self.model.clone());
+        if let Some(kind) = self.kind {
+            // Written out, so that the index of the other kinds applies.
+            conditions.clauses.push(if kind == EventKind::LlmCall {
+                "kind = 'llm_call'"
+            } else {
+                "kind <> 'llm_call'"
+            });
+            if kind != EventKind::LlmCall {
+                conditions.and("kind = ?", word(&kind));
+            }
+        }
+        conditions.and_maybe("block_reason = ?", self.block_reason.clone());
+        match self.has_findings {
+            Some(true) => conditions.clauses.push("dlp IS NOT NULL"),
+            Some(false) => conditions.clauses.push("dlp IS NULL"),
+            None => {}
+        }
         match self.blocked {
             // Written out, so that the index of refused events applies.
             Some(true) => conditions.clauses.push("blocked = 1"),
@@ -93,7 +124,15 @@ impl RunFilter {
         let mut conditions = Conditions::default();
         conditions.and_maybe("agent = ?", self.agent.as_ref().map(|agent| agent.as_str().to_owned()));
         conditions.and_maybe("run_id = ?", self.id.as_ref().map(|id| id.as_str().to_owned()));
+        // Compared by its first characters: a pattern would give some of them a meaning.
+        if let Some(prefix) = self.id_prefix.as_ref().filter(|prefix| !prefix.is_empty()) {
+            let length = i64::try_from(prefix.chars().count()).unwrap_or(i64::MAX);
+            conditions.clauses.push("substr(run_id, 1, ?) = ?");
+            conditions.values.extend([Value::from(length), Value::from(prefix.clone())]);
+        }
         conditions.and_maybe("status = ?", self.status.as_ref().map(word));
+        conditions.and_maybe("model = ?", self.model.clone());
+        conditions.and_maybe("cost_nano >= ?", self.min_cost.map(|cost| cost.0));
         conditions.and_maybe("last_at >= ?", self.since.map(|time| time.0));
         conditions.and_maybe("last_at < ?", self.until.map(|time| time.0));
         conditions

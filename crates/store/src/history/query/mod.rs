@@ -2,11 +2,16 @@
 //!
 //! A reader sees what has reached the database; what is still in the spool arrives within the flush interval.
 
+mod agent_series;
 mod evidence;
 mod filter;
+mod findings;
 mod runs;
+mod series;
 mod shadow;
+mod shadow_runs;
 mod spent;
+mod stops;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -25,12 +30,17 @@ use crate::error::StoreError;
 use crate::shards::with_lock;
 use crate::sqlite::open_reader;
 
+pub use agent_series::AgentBucket;
 pub use evidence::StepRow;
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
+pub use findings::{FindingCount, FindingsReport};
 pub use runs::{RunRow, RunStatus, RunStopped};
+pub use series::{AgentShare, Bucket, Series, Span, TopBy};
 pub use shadow::{ShadowDetector, ShadowLimit, ShadowReport, WouldStop};
+pub use shadow_runs::ShadowRun;
 pub use spent::{Spender, SpentByAll};
+pub use stops::RecentStop;
 
 /// A part of a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -242,6 +252,7 @@ mod tests {
     use super::*;
     use crate::run_key::RunKey;
     use crate::sqlite::{HISTORY, open_writer};
+    use sprag_core::event::EventKind;
     use sprag_core::id::RunId;
 
     #[test]
@@ -270,15 +281,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let connection = open_writer(&dir.path().join("x.db"), HISTORY).unwrap();
         let any = EventFilter::default;
-        let agent = AgentName::default();
-        let run = RunKey { agent: agent.clone(), id: RunId::parse("r").unwrap() };
+        let agent = AgentName::default;
+        let run = RunKey { agent: agent(), id: RunId::parse("r").unwrap() };
         let cases = [
             (any(), "events_newest"),
-            (EventFilter { agent: Some(agent), ..any() }, "events_of_agent"),
+            (EventFilter { agent: Some(agent()), ..any() }, "events_of_agent"),
             (EventFilter { run: Some(run), is_oldest_first: true, ..any() }, "events_of_run"),
             (EventFilter { key: Some("k".into()), ..any() }, "events_of_key"),
             (EventFilter { model: Some("m".into()), ..any() }, "events_of_model"),
             (EventFilter { blocked: Some(true), ..any() }, "events_blocked"),
+            (EventFilter { kind: Some(EventKind::LlmCall), ..any() }, "events_newest"),
+            (EventFilter { kind: Some(EventKind::Admin), ..any() }, "events_of_kind"),
+            (EventFilter { block_reason: Some("r".into()), ..any() }, "events_of_reason"),
+            (EventFilter { block_reason: Some("r".into()), blocked: Some(true), ..any() }, "events_of_reason"),
+            (EventFilter { has_findings: Some(true), ..any() }, "events_dlp"),
+            (EventFilter { agent: Some(agent()), model: Some("m".into()), ..any() }, "events_of_agent_model"),
         ];
         for (filter, index) in cases {
             let mut conditions = filter.conditions();

@@ -111,11 +111,7 @@ impl Reader {
         if let Some(cursor) = cursor {
             conditions.beyond("(last_at, seq) < (?, ?)", Cursor::parse(cursor)?);
         }
-        let sql = format!(
-            "SELECT {COLUMNS} FROM runs {} ORDER BY last_at DESC, seq DESC LIMIT {}",
-            conditions.sql(),
-            page_rows(limit) + 1
-        );
+        let sql = runs_sql(&conditions, limit);
         let found = self.list(&sql, conditions, read)?;
         Ok(page(found, limit, |seq, run: &RunRow| Cursor { at: run.last_at.0, seq }))
     }
@@ -185,6 +181,11 @@ impl Reader {
     }
 }
 
+fn runs_sql(conditions: &Conditions, limit: u32) -> String {
+    let rows = page_rows(limit) + 1;
+    format!("SELECT {COLUMNS} FROM runs {} ORDER BY last_at DESC, seq DESC LIMIT {rows}", conditions.sql())
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<(i64, RunRow)> {
     let run = RunRow {
         agent: rows::agent_name(row, 1)?,
@@ -222,4 +223,34 @@ fn read_stopped(row: &Row<'_>) -> rusqlite::Result<Option<RunStopped>> {
         proof: proof.and_then(|text| serde_json::from_str(&text).ok()),
         through: None,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{HISTORY, open_writer};
+
+    #[test]
+    fn listings_walk_an_index_and_sort_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let _writer = open_writer(&path, HISTORY).unwrap();
+        let any = RunFilter::default;
+        let agent = || Some(AgentName::default());
+        let cases = [
+            (any(), "runs_newest"),
+            (RunFilter { status: Some(RunStatus::Killed), ..any() }, "runs_newest"),
+            (RunFilter { model: Some("m".into()), min_cost: Some(NanoUsd(1)), ..any() }, "runs_newest"),
+            (RunFilter { id_prefix: Some("r".into()), ..any() }, "runs_newest"),
+            (RunFilter { agent: agent(), ..any() }, "runs_of_agent"),
+            (RunFilter { agent: agent(), status: Some(RunStatus::Paused), ..any() }, "runs_of_agent"),
+        ];
+        for (filter, index) in cases {
+            let mut conditions = filter.conditions();
+            conditions.beyond("(last_at, seq) < (?, ?)", Cursor { at: 1, seq: 1 });
+            let sql = format!("EXPLAIN QUERY PLAN {}", runs_sql(&conditions, 10));
+            let plan = Reader::new(&path).list(&sql, conditions, |row| row.get::<_, String>(3)).unwrap();
+            assert!(plan.len() == 1 && plan[0].contains(&format!("USING INDEX {index} ")), "{filter:?}: {plan:?}");
+        }
+    }
 }

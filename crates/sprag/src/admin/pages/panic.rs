@@ -1,0 +1,216 @@
+//! Stopping everything at once, and everything that is stopped: kills in force, and taking them back.
+
+use askama::Template;
+use axum::extract::{Form as Sent, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sprag_core::policy::{KillKind, KillScope};
+use sprag_core::time::Timestamp;
+
+use super::field::{Field, Form, rest};
+use super::rows::Moment;
+use super::{Page, Shell, html, link, news_at};
+use crate::admin::Shared;
+use crate::admin::api::model::KillRecord;
+use crate::admin::api::{self, Params, desk};
+use crate::admin::operator::{Operator, Visitor};
+use crate::admin::problem::Problem;
+
+const ROWS: u32 = 50;
+/// What somebody types who means it.
+const WORD: &str = "stop";
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "panic.html")]
+struct Panic {
+    shell: Shell,
+    /// Where the page asks for news of itself.
+    live: &'static str,
+    /// The kill of everything, while it is in force.
+    all: Option<KillLine>,
+    kills: Vec<KillLine>,
+    total: u64,
+    in_flight: u64,
+    newest: Option<String>,
+    older: Option<String>,
+    everything: Vec<Field>,
+    part: Vec<Field>,
+    complaint: Option<String>,
+}
+
+/// A kill in the table.
+struct KillLine {
+    id: String,
+    /// What is stopped, in words.
+    what: String,
+    href: Option<String>,
+    is_pause: bool,
+    reason: String,
+    by: String,
+    at: Option<Moment>,
+    until: Option<Moment>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Target {
+    id: String,
+}
+
+const LENGTHS: [(&str, &str); 5] = [
+    ("", "until somebody lifts it"),
+    ("600", "for 10 minutes"),
+    ("3600", "for an hour"),
+    ("28800", "for 8 hours"),
+    ("86400", "for a day"),
+];
+
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
+    let Params(wanted) = wanted?;
+    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+}
+
+async fn list(
+    admin: &Shared,
+    visitor: Visitor,
+    wanted: Wanted,
+    status: StatusCode,
+    brought: &Form,
+    mut complaints: Vec<(String, String)>,
+) -> Page {
+    let page = desk::kills(admin, json!({ "cursor": wanted.cursor, "limit": ROWS })).await?;
+    let now = admin.app.clock.now();
+    let snapshot = admin.app.catalog.snapshot();
+    let all = snapshot.kills.of_scope(&KillScope::Everything).filter(|kill| kill.is_in_force(now));
+    let mut bring = |fields: Vec<Field>| -> Vec<Field> {
+        fields.into_iter().map(|field| field.brought(brought, &mut complaints)).collect()
+    };
+    let (everything, part) = (bring(everything_fields()), bring(part_fields()));
+    let page = Panic {
+        shell: admin.shell("panic", visitor),
+        live: news_at(status, "/panic"),
+        all: all.map(|kill| KillLine::new(&KillRecord::from(&**kill), now)),
+        kills: page.items.iter().map(|kill| KillLine::new(kill, now)).collect(),
+        total: admin.kills_in_force(),
+        in_flight: admin.app.state.counts().in_flight as u64,
+        newest: wanted.cursor.is_some().then(|| "/panic".to_owned()),
+        older: page.next.map(|next| link::to("/panic", &[("cursor", Some(&next))])),
+        everything,
+        part,
+        complaint: rest(complaints),
+    };
+    Ok(html(status, &page))
+}
+
+/// Stops everything, if the word was typed.
+pub(super) async fn stop(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    operator: Operator,
+    Sent(form): Sent<Form>,
+) -> Page {
+    let typed = form.get("confirm").map(|word| word.trim().to_lowercase()).unwrap_or_default();
+    if typed != WORD {
+        let complaints = vec![("confirm".to_owned(), format!("nothing was stopped: type {WORD} to confirm"))];
+        return list(&admin, visitor, Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints).await;
+    }
+    let reason = form.get("reason").map(String::as_str).unwrap_or_default();
+    let reason = if reason.trim().is_empty() { "panic button" } else { reason };
+    desk::kill(&admin, operator, json!({ "scope": "all", "reason": reason })).await?;
+    Ok(Redirect::to("/panic").into_response())
+}
+
+/// Stops a part of what passes through.
+pub(super) async fn stop_part(
+    State(admin): State<Shared>,
+    visitor: Visitor,
+    operator: Operator,
+    Sent(form): Sent<Form>,
+) -> Page {
+    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let seconds: Option<u32> = text("expires_in_seconds").and_then(|seconds| seconds.parse().ok());
+    let mut order = json!({ "reason": text("part_reason"), "expires_in_seconds": seconds });
+    for name in ["scope", "route"] {
+        if let Some(text) = text(name) {
+            order[name] = Value::from(text);
+        }
+    }
+    match desk::kill(&admin, operator, order).await {
+        Ok(()) => Ok(Redirect::to("/panic").into_response()),
+        Err(problem) if problem.status == StatusCode::BAD_REQUEST => {
+            let told = |(key, told): (String, String)| (if key.is_empty() { "scope".to_owned() } else { key }, told);
+            let complaints = problem.slips().into_iter().map(told).collect();
+            list(&admin, visitor, Wanted::default(), problem.status, &form, complaints).await
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+pub(super) async fn lift(State(admin): State<Shared>, operator: Operator, Sent(target): Sent<Target>) -> Page {
+    match desk::lift(&admin, operator, &target.id).await {
+        // Somebody else was faster, or it ended: it is lifted either way.
+        Err(problem) if problem.status != StatusCode::NOT_FOUND => Err(problem.into()),
+        _ => Ok(Redirect::to("/panic").into_response()),
+    }
+}
+
+fn everything_fields() -> Vec<Field> {
+    vec![
+        Field::new("reason", "Reason").placeholder("panic button").hint("callers and the record are told"),
+        Field::new("confirm", "Type stop to confirm").placeholder(WORD),
+    ]
+}
+
+fn part_fields() -> Vec<Field> {
+    vec![
+        Field::new("scope", "What").placeholder("agent:my-agent").hint(
+            "agent:NAME, run:AGENT/ID, key:ID, ip=ADDRESS, header:NAME=VALUE, query:NAME=VALUE or jwt:CLAIM=VALUE",
+        ),
+        Field::new("route", "Only on path").placeholder("every path").hint("/v1/embeddings: with all that lies below"),
+        Field::new("part_reason", "Reason").placeholder("manual"),
+        Field::new("expires_in_seconds", "How long").choices(LENGTHS).holding(""),
+    ]
+}
+
+impl KillLine {
+    fn new(kill: &KillRecord, now: Timestamp) -> KillLine {
+        let scope: Option<KillScope> = kill.scope.parse().ok();
+        let (what, href) = match &scope {
+            Some(KillScope::Everything) => ("Everything".to_owned(), None),
+            Some(KillScope::Agent(agent)) => {
+                (format!("Agent {agent}"), Some(link::to("/agent", &[("name", Some(agent.as_str()))])))
+            }
+            Some(KillScope::Run { agent, run }) => {
+                (format!("Run {run} of {agent}"), Some(link::to_run(agent.as_str(), run.as_str())))
+            }
+            Some(KillScope::Key(_)) => (kill.scope.clone(), Some("/keys".to_owned())),
+            _ => (kill.scope.clone(), None),
+        };
+        let what = match &kill.route {
+            Some(route) => format!("{what} on {route}"),
+            None => what,
+        };
+        let moment = |at: &str| api::moment("at", Some(at)).ok().flatten().map(|at| Moment::new(at, now));
+        KillLine {
+            id: kill.id.clone(),
+            what,
+            href,
+            is_pause: kill.kind == KillKind::Pause,
+            reason: kill.reason.clone(),
+            by: kill.by.clone(),
+            at: moment(&kill.at),
+            until: kill.expires_at.as_deref().and_then(moment),
+        }
+    }
+}
