@@ -10,7 +10,7 @@ import { onStage } from "./stage.mjs";
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PAGES = [
   "/", "/runs", "/run?agent=fixer&id=stuck", "/run?agent=default&id=fine", "/agents", "/agent?name=fixer", "/events", "/budgets",
-  "/keys", "/dlp", "/detectors", "/settings", "/panic",
+  "/keys", "/dlp", "/detectors", "/alerts", "/settings", "/panic",
 ];
 const LOOKS = {
   light: { colorScheme: "light" },

@@ -175,6 +175,8 @@ pub enum ActKind {
     CreateToken,
     /// A token for the admin side was taken back.
     RevokeToken,
+    /// A channel of alerts was tried.
+    TestAlert,
 }
 
 /// The place of an event in its run.

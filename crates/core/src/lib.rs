@@ -9,7 +9,9 @@
 //! - [`policy`]: what may pass
 //! - [`dlp`]: secrets and personal data in what passes, and how they are hidden
 //! - [`event`]: what is recorded of a call
+//! - [`alerts`]: who is told what happens, and how often
 
+pub mod alerts;
 pub mod dlp;
 pub mod event;
 pub mod id;

@@ -304,3 +304,15 @@ pub const PATTERN_WORD_BYTES: usize = 64;
 pub const PATTERN_AUTOMATON_BYTES: usize = 4 << 20;
 /// Values that are never reported, and own domains: each list.
 pub const ALLOWED_VALUES: usize = 4096;
+/// Agents, budgets and models of which is known that an alert told them; the longest untouched leave first.
+pub const ALERT_SUBJECTS: usize = 4096;
+/// Channels of alerts.
+pub const ALERT_CHANNELS: usize = 64;
+/// Rules of alerts.
+pub const ALERT_RULES: usize = 128;
+/// Patterns of agents of one rule.
+pub const ALERT_AGENTS: usize = 256;
+/// Events that wait to be looked at for alerts; further ones are counted and dropped.
+pub const ALERT_QUEUE: usize = 16_384;
+/// Alerts on record; the oldest leave first.
+pub const ALERTS_KEPT: u32 = 10_000;

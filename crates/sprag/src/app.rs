@@ -17,10 +17,11 @@ use sprag_core::wire::Mark;
 use sprag_store::catalog::Bounds;
 use sprag_store::history::{History, HistorySettings};
 use sprag_store::state::{Ancestor, Recent, RunTotals, State};
-use sprag_store::{Catalog, DataDir, RunKey, StoreError};
+use sprag_store::{Catalog, DataDir, Outbox, RunKey, StoreError};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::alerts::Alerts;
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
 use crate::gateway::{DetectionFailures, Pilots, Throttle};
@@ -55,6 +56,8 @@ pub struct App {
     pub history: Arc<History>,
     /// Who looks at events as they happen.
     pub live: Live,
+    /// Who is told what happens.
+    pub alerts: Alerts,
     /// Counts tokens that nobody reported.
     pub tokens: Tokens,
     /// Calls that end on another thread; the program waits for them before it stops.
@@ -95,6 +98,7 @@ impl App {
             teller.send_replace(generation);
         };
         let catalog = Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?;
+        let alerts = Alerts::new(Outbox::open(data.clone())?);
         let history = History::open_embedded(data, history_settings(&settings))?;
         let state = State::memory();
         remember_killed(&state, &catalog)?;
@@ -120,6 +124,7 @@ impl App {
             marks: Recent::new(HISTORY_MARKS),
             history: Arc::new(history),
             live: Live::default(),
+            alerts,
             tokens: Tokens::default(),
             settling: TaskTracker::new(),
             throttle: Throttle::default(),
@@ -183,7 +188,9 @@ impl App {
     pub(crate) fn record(&self, event: &Event) {
         self.history.record(event);
         self.live.tell(event);
-        logging::call(&self.settings.load().log, event);
+        let settings = self.settings.load();
+        self.alerts.tell(&settings.alerts, event);
+        logging::call(&settings.log, event);
     }
 
     /// What is on record about a run that is not in memory, and about the runs above it; `parent` is what the call

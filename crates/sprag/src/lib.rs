@@ -3,12 +3,14 @@
 //! - [`gateway`]: a request's way through, step by step; start reading at [`gateway::handle`]
 //! - [`server`]: both listeners, from start to drain
 //! - [`admin`]: the dashboard and the admin API, on their own listener
+//! - [`alerts`]: who is told what happens
 //! - [`config`]: the configuration as written, and as used
 //! - [`replay`]: recorded runs, judged offline
 //! - [`app`]: what everything shares
 
 pub mod acts;
 pub mod admin;
+pub mod alerts;
 pub mod app;
 pub mod budgets;
 pub mod cli;

@@ -102,6 +102,9 @@ impl Server {
             admin::handle(router.clone(), peer, request)
         });
         let sweeping = tokio::spawn(self.app.clone().sweep_forever());
+        let alerted = CancellationToken::new();
+        let raising = tokio::spawn(self.app.clone().raise_alerts(alerted.clone()));
+        let delivering = tokio::spawn(self.app.clone().deliver_alerts());
         let (proxy_drained, _) = tokio::join!(proxy, admin);
         if !proxy_drained {
             tracing::warn!("some answers were still under way when the grace was over; they were cut");
@@ -109,6 +112,11 @@ impl Server {
         sweeping.abort();
         self.app.settling.close();
         self.app.settling.wait().await;
+        // What the last calls raised is on disk; what is not delivered waits for the next start.
+        alerted.cancel();
+        let _ = raising.await;
+        delivering.abort();
+        let _ = delivering.await;
         let history = self.app.history.clone();
         tokio::task::spawn_blocking(move || history.flush()).await?.context("writing the last events")
     }

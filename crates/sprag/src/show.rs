@@ -151,6 +151,7 @@ pub fn act(what: ActKind) -> &'static str {
         ActKind::RotateKey => "key rotated",
         ActKind::CreateToken => "token created",
         ActKind::RevokeToken => "token revoked",
+        ActKind::TestAlert => "alert tested",
         ActKind::SetKillSwitch => "kill switch set",
     }
 }

@@ -146,7 +146,7 @@ fn public_roots(provider: &Provider) -> RootCertStore {
 }
 
 /// Only what stands in the file: who names a private authority does not want others to speak for it.
-fn roots_in(file: &Path) -> Result<RootCertStore> {
+pub(crate) fn roots_in(file: &Path) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(file).with_context(|| format!("reading {}", file.display()))?;
     for certificate in certificates {

@@ -3,6 +3,7 @@
 //! - [`state`]: the runs that are going on, in memory
 //! - [`history`]: every event, and the totals of runs, agents and money
 //! - [`catalog`]: kills and where agents stand: what must never be lost
+//! - [`outbox`]: alerts on their way
 //! - [`data_dir`]: the directory that belongs to one process
 //!
 //! Everything here blocks and is made for plain threads; async callers bridge to it. Only [`history::History::record`]
@@ -12,6 +13,7 @@ pub mod catalog;
 pub mod data_dir;
 mod error;
 pub mod history;
+pub mod outbox;
 mod run_key;
 mod shards;
 mod sqlite;
@@ -20,4 +22,5 @@ pub mod state;
 pub use catalog::Catalog;
 pub use data_dir::DataDir;
 pub use error::StoreError;
+pub use outbox::Outbox;
 pub use run_key::RunKey;

@@ -4,6 +4,7 @@
 //! hear of it through [`App::changes`].
 
 mod agents;
+mod alerts;
 mod budgets;
 mod keys;
 mod tokens;

@@ -90,9 +90,9 @@ impl Admin {
         self.app.catalog.snapshot().kills.iter().filter(|kill| kill.is_in_force(now)).count() as u64
     }
 
-    /// Whether anybody is told of what happens while they do not look. There are no channels yet.
+    /// Whether anybody is told of what happens while they do not look.
     fn has_alert_channel(&self) -> bool {
-        false
+        !self.app.settings.load().alerts.channels.is_empty()
     }
 
     /// No call goes out: somebody pressed the panic button.

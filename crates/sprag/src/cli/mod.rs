@@ -2,6 +2,7 @@
 
 mod agent_policy;
 mod agents;
+mod alerts;
 mod budgets;
 mod check;
 mod client;
@@ -110,6 +111,8 @@ enum Command {
     Tokens(tokens::Tokens),
     /// Show budgets with what is spent and set aside, or correct what was spent
     Budgets(budgets::Budgets),
+    /// List alerts with what became of them, or try a channel
+    Alerts(alerts::Alerts),
     /// Show what models cost, or take a newer list of prices
     Prices {
         #[command(subcommand)]
@@ -167,6 +170,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Keys(keys)) => keys::keys(&keys),
         Some(Command::Tokens(tokens)) => tokens::tokens(&tokens),
         Some(Command::Budgets(budgets)) => budgets::budgets(&budgets),
+        Some(Command::Alerts(alerts)) => alerts::alerts(&alerts),
         Some(Command::Prices { command: None }) => prices::list(None, None, false, Flags::default()),
         Some(Command::Prices { command: Some(PricesCommand::List { model, of, json, flags }) }) => {
             prices::list(model.as_deref(), of.as_deref(), json, flags)

@@ -200,7 +200,7 @@ fn comments() -> BTreeMap<String, String> {
             continue;
         }
         if bare.starts_with('[') {
-            let examples = [".openai", ".loop_detected", ".billing"];
+            let examples = [".openai", ".loop_detected", ".billing", ".ops"];
             section = bare.trim_matches(['[', ']']).to_owned();
             section = examples.iter().fold(section, |section, name| section.replace(name, ""));
         } else if section.starts_with("agents.detection") {

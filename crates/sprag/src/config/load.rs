@@ -202,7 +202,9 @@ impl<'a> Layers<'a> {
     }
 
     fn add_environment(&mut self, environment: &Environment) {
+        let alerts = self.table.get("alerts").and_then(|alerts| alerts.get("channels")?.as_table());
         let chosen = ["providers", "agents"].into_iter().filter_map(|section| self.table.get(section)?.as_table());
+        let chosen = chosen.chain(alerts);
         let names: Vec<String> = chosen.flat_map(|names| names.keys().cloned()).collect();
         for assignment in environment.layer(&names, &mut self.problems) {
             let origin = format!("environment variable {}", assignment.variable);

@@ -15,6 +15,7 @@
 
 mod admin_token;
 pub(crate) mod agent_override;
+mod alerts;
 mod base_url;
 mod check;
 mod document;
@@ -36,6 +37,7 @@ mod example;
 mod sandbox;
 
 pub use admin_token::{KeptToken, keep_admin_token, kept_admin_token};
+pub use alerts::{Alerts, Channel, Mail, SecretUrl, Target};
 pub use base_url::BaseUrl;
 pub use environment::Environment;
 pub use flags::{Flags, ProviderFlag};

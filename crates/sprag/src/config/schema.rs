@@ -182,6 +182,13 @@ mod tests {
     fn secrets_are_known() {
         let secret: Vec<_> =
             keys().into_iter().filter(|key| is_secret(key.node)).map(|key| key.path.join(".")).collect();
-        assert_eq!(secret, ["admin.token", "admin.viewer_token", "providers.*.api_key", "providers.*.headers"]);
+        let of_channels = ["password", "routing_key", "secret", "token", "url"];
+        let expected = ["admin.token", "admin.viewer_token", "providers.*.api_key", "providers.*.headers"];
+        let (alerts, others): (Vec<String>, Vec<String>) =
+            secret.into_iter().partition(|key| key.starts_with("alerts."));
+        assert_eq!(others, expected);
+        let mut alerts: Vec<&str> = alerts.iter().map(|key| key.trim_start_matches("alerts.channels.*.")).collect();
+        alerts.sort_unstable();
+        assert_eq!(alerts, of_channels);
     }
 }

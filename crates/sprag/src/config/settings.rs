@@ -16,6 +16,7 @@ use sprag_core::policy::{Budget, Policy, Zone};
 use sprag_core::price::PriceOverride;
 use sprag_core::wire::{Family, Manner, Manners, Reason};
 
+use super::alerts::Alerts;
 use super::base_url::BaseUrl;
 use super::file::{Compat, Http2, LogCalls, LogFormat, Unpriced};
 use super::route_rule::RouteRule;
@@ -53,6 +54,8 @@ pub struct Settings {
     pub prices: Prices,
     /// Verifies tokens of callers; absent without a key.
     pub jwt: Option<Arc<Verifier>>,
+    /// Who is told what happens.
+    pub alerts: Alerts,
     /// What Sprag writes to the terminal.
     pub log: Log,
 }

@@ -4,6 +4,7 @@
 //! Listings come in pages: `{"items": […], "next": CURSOR or null}`. What goes wrong is a problem of RFC 9457.
 
 mod agents;
+mod alerts;
 mod body;
 mod budgets;
 pub(in crate::admin) mod desk;
@@ -78,6 +79,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(live::events))
         .routes(routes!(spend::show))
         .routes(routes!(prices::list))
+        .routes(routes!(alerts::list))
+        .routes(routes!(alerts::channels))
+        .routes(routes!(alerts::rules))
+        .routes(routes!(alerts::test))
         .routes(routes!(detectors::shadow))
         .routes(routes!(evidence::try_all))
         .routes(routes!(agents::list, agents::add))

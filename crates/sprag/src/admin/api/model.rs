@@ -3,6 +3,7 @@
 //! Times are RFC 3339 in UTC. Money stands twice: in dollars, exact to the nano-dollar, and as an integer for programs
 //! whose numbers are floats.
 
+mod alerts;
 mod budgets;
 mod evidence;
 mod keys;
@@ -27,6 +28,7 @@ use sprag_core::wire::Dialect;
 use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
 use utoipa::ToSchema;
 
+pub(crate) use self::alerts::{AlertRecord, ChannelRecord, RuleRecord, TestRecord};
 pub(crate) use self::budgets::AccountRecord;
 pub(crate) use self::evidence::{PictureRecord, TrialRecord, TrialSums};
 pub(crate) use self::keys::{KeyBudget, KeyRecord};

@@ -5,6 +5,7 @@
 
 mod agent;
 mod agents;
+mod alerts;
 mod budgets;
 mod chart;
 mod detectors;
@@ -79,6 +80,7 @@ const NAVIGATION: &[Entry] = &[
     Entry::new("budgets", "/budgets", "Budgets"),
     Entry::new("dlp", "/dlp", "DLP"),
     Entry::new("detectors", "/detectors", "Detectors"),
+    Entry::new("alerts", "/alerts", "Alerts"),
     Entry::new("keys", "/keys", "Keys"),
     Entry::new("settings", "/settings", "Settings"),
 ];
@@ -114,6 +116,8 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/agent/kill-switch", post(agent::set_switch))
         .route("/agent/policy", post(agent::set_policy))
         .route("/agent/policy/reset", post(agent::reset_policy))
+        .route("/alerts", get(alerts::show))
+        .route("/alerts/test", post(alerts::test))
         .route("/budgets", get(budgets::show))
         .route("/budgets/set", post(budgets::set))
         .route("/budgets/adjust", post(budgets::adjust))

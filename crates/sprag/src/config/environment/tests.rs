@@ -18,11 +18,13 @@ fn no_two_keys_share_a_variable() {
     names.dedup();
     assert_eq!(names.len(), keys.len());
 
-    // `SPRAG_PROVIDERS_a_b_KEY`: no ending may be the end of another, or the name would be open to reading.
-    let endings: Vec<_> = names.iter().filter_map(|name| name.split_once('*').map(|(_, ending)| ending)).collect();
-    for ending in &endings {
-        let others = endings.iter().filter(|other| *other != ending);
-        assert_eq!(others.filter(|other| other.ends_with(ending)).count(), 0, "{ending}");
+    // `SPRAG_PROVIDERS_a_b_KEY`: after the same beginning no ending may be the end of another, or the name would be open
+    // to reading.
+    let parts: Vec<(&str, &str)> = names.iter().filter_map(|name| name.split_once('*')).collect();
+    for (beginning, ending) in &parts {
+        let others = parts.iter().filter(|(other, _)| other.starts_with(beginning));
+        let others = others.map(|(_, other)| other).filter(|other| *other != ending);
+        assert_eq!(others.filter(|other| other.ends_with(ending)).count(), 0, "{beginning}*{ending}");
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Keys without a default are `Option`. Unknown keys are refused.
 
+mod alerts;
 mod budget;
 mod decimal;
 pub mod detection;
@@ -24,6 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sprag_core::event::RunOrigin;
 
+pub use alerts::{AlertChannel, AlertRule, Alerts, ChannelType, MailSecurity};
 pub use budget::{AgentBudget, Budget, GlobalBudget, Reserve, Stage, StageAction};
 pub use decimal::Decimal;
 pub use detection::Detection;
@@ -79,6 +81,8 @@ pub struct File {
     pub price: Vec<Price>,
     /// How JSON web tokens of callers are verified. Without a key none is, and rate limits by `jwt:CLAIM` count all callers together.
     pub jwt: Jwt,
+    /// Who is told what happens.
+    pub alerts: Alerts,
     /// What Sprag writes to the terminal.
     pub log: Log,
 }

@@ -1,5 +1,6 @@
 //! From the file as written to the settings in use, with all problems at once.
 
+mod alerts;
 mod budget;
 mod detection;
 mod dlp;
@@ -50,6 +51,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     let policies = policy::resolve_all(file, &mut problems);
     let dlp = dlp::resolve(&file.dlp, &mut problems);
     let budget = policy::global_budget(file, &mut problems);
+    let alerts = alerts::resolve(&file.alerts, environment, &mut problems);
     let jwt = jwt::resolve(&file.jwt, environment, &mut problems);
 
     let (Some(listen), Some(admin_listen), true) = (listen, admin_listen, problems.is_empty()) else {
@@ -82,6 +84,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         events: events(&file.events),
         prices: Prices { unpriced: file.prices.unpriced, overrides },
         jwt,
+        alerts,
         log: Log { format: file.log.format, level: file.log.level.clone(), calls: file.log.calls },
     })
 }

@@ -1,0 +1,59 @@
+//! One message over HTTP: to the address that was checked, without following redirects.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+
+use super::Failure;
+use super::address::look_up;
+use super::connect::{Pipe, connect, encrypt};
+use crate::config::Channel;
+
+/// Sends JSON. What the receiver says besides the status is not read.
+pub(super) async fn post(channel: &Channel, url: &Uri, headers: HeaderMap, body: Bytes) -> Result<(), Failure> {
+    let host = url.host().unwrap_or_default();
+    let is_encrypted = url.scheme_str() == Some("https");
+    let port = url.port_u16().unwrap_or(if is_encrypted { 443 } else { 80 });
+    let addresses = look_up(host, port, channel.allow_private).await?;
+    let stream = connect(&addresses).await?;
+    let path = url.path_and_query().map_or("/", |path| path.as_str());
+    let authority = url.authority().map_or(host, |authority| authority.as_str());
+    let mut request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header(HOST, authority)
+        .header(CONTENT_TYPE, "application/json")
+        .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")))
+        .body(Full::new(body))
+        .map_err(|_| Failure::Final("the address cannot be called".to_owned()))?;
+    request.headers_mut().extend(headers);
+    let status = if is_encrypted {
+        exchange(encrypt(stream, host, channel.ca_file.as_deref()).await?, request).await?
+    } else {
+        exchange(stream, request).await?
+    };
+    judge(status)
+}
+
+async fn exchange(pipe: impl Pipe + 'static, request: Request<Full<Bytes>>) -> Result<StatusCode, Failure> {
+    let broken = |error: hyper::Error| Failure::MayPass(format!("no answer: {error}"));
+    let (mut sender, connection) = http1::handshake(TokioIo::new(pipe)).await.map_err(broken)?;
+    // It ends with the sender.
+    let running = tokio::spawn(connection);
+    let answer = sender.send_request(request).await.map_err(broken);
+    running.abort();
+    Ok(answer?.status())
+}
+
+fn judge(status: StatusCode) -> Result<(), Failure> {
+    let said = format!("answered {status}");
+    match status.as_u16() {
+        200..=299 => Ok(()),
+        300..=399 => Err(Failure::Final(format!("{said}; redirects are not followed"))),
+        408 | 425 | 429 | 500.. => Err(Failure::MayPass(said)),
+        _ => Err(Failure::Final(said)),
+    }
+}

@@ -1,0 +1,106 @@
+//! An HTTP server that keeps what it is sent.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::binary::wait_until;
+
+/// One message.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// The first line and the headers, in lower case.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Message {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> String {
+        let found = self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+        found.unwrap_or_default().to_owned()
+    }
+}
+
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    messages: Arc<Mutex<Vec<Message>>>,
+    serving: JoinHandle<()>,
+}
+
+impl Receiver {
+    pub(crate) async fn start() -> Receiver {
+        Receiver::answering("127.0.0.1:0".parse().unwrap(), "200 OK").await
+    }
+
+    /// Answers everything with this status, and headers behind it.
+    pub(crate) async fn answering(address: SocketAddr, answer: &'static str) -> Receiver {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let messages: Arc<Mutex<Vec<Message>>> = Arc::default();
+        let kept = messages.clone();
+        let serving = tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let kept = kept.clone();
+                tokio::spawn(async move {
+                    if let Some(message) = take(socket, answer).await {
+                        kept.lock().unwrap().push(message);
+                    }
+                });
+            }
+        });
+        Receiver { address, messages, serving }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.messages.lock().unwrap().clone()
+    }
+
+    /// Waits until so many messages are there.
+    pub(crate) async fn has(&self, count: usize) -> Vec<Message> {
+        wait_until(|| self.messages().len() >= count, || format!("{:?}", self.messages())).await;
+        self.messages()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn take(socket: TcpStream, answer: &str) -> Option<Message> {
+    let mut reader = BufReader::new(socket);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        let (name, value) = line.trim_end().split_once(": ").unwrap_or((line.trim_end(), ""));
+        if name.is_empty() {
+            break;
+        }
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().unwrap();
+        }
+        let rest = if value.is_empty() { String::new() } else { format!(": {value}") };
+        head.push_str(&format!("{}{rest}\n", name.to_lowercase()));
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await.ok()?;
+    let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    reader.get_mut().write_all(answer.as_bytes()).await.ok()?;
+    Some(Message { head, body: String::from_utf8(body).unwrap() })
+}
