@@ -12,6 +12,9 @@ mod example;
 mod odd_answers;
 mod planted;
 mod planted_names;
+#[path = "../alerts/receiver.rs"]
+#[allow(dead_code, reason = "shared by suites that use different parts of it")]
+mod receiver;
 mod reversible;
 mod scan;
 mod scene;

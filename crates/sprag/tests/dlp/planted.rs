@@ -12,6 +12,7 @@ use sprag_testkit::{Provider, Reply, Script, When};
 
 use crate::binary::{Binary, events_of};
 use crate::planted_names;
+use crate::receiver::Receiver;
 use crate::wire::{STREAMING, path, request};
 
 const TOKEN: &str = "admin-token-of-the-tests-0123456789";
@@ -150,6 +151,16 @@ async fn shown(binary: &Binary) -> Vec<(String, String)> {
         "/events?show=findings",
         "/events/export?format=csv",
         "/events/export?format=jsonl",
+        "/run/export?agent=plain&id=circle",
+        "/agent?name=plain",
+        "/agent?name=strict",
+        "/dlp",
+        "/dlp?agent=strict",
+        "/detectors",
+        "/alerts",
+        "/keys",
+        "/panic",
+        "/settings",
     ];
     let api = [
         "status",
@@ -164,6 +175,13 @@ async fn shown(binary: &Binary) -> Vec<(String, String)> {
         "events/export?format=csv",
         "events/export?format=jsonl",
         "detectors/shadow",
+        "detectors/try",
+        "runs/plain/circle/picture",
+        "runs/plain/circle/try",
+        "runs/plain/circle/export",
+        "alerts?limit=500",
+        "alerts/channels",
+        "openapi.json",
         "agents",
         "agents/plain",
         "agents/strict",
@@ -189,6 +207,8 @@ async fn shown(binary: &Binary) -> Vec<(String, String)> {
         &["events"],
         &["events", "--json"],
         &["agents"],
+        &["alerts"],
+        &["top", "--once"],
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sprag"));
         command.args(arguments).args(["--admin", address]).env("SPRAG_ADMIN_TOKEN", TOKEN).current_dir(&binary.home);
@@ -236,7 +256,15 @@ fn the_search_finds_what_is_there() {
 async fn nothing_planted_is_found_anywhere() {
     let provider = Provider::start(script()).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let config = format!("{CONFIG}{}", planted_names::CONFIG);
+    let receiver = Receiver::start().await;
+    let alerts = ["dlp", "loop_detected", "run_killed", "budget", "error_rate"]
+        .map(|on| format!("[[alerts.rules]]\non = \"{on}\"\n"))
+        .concat();
+    let channel = format!(
+        "[alerts.channels.ops]\ntype = \"webhook\"\nurl = \"{}\"\nallow_private = true\n",
+        receiver.url("/hook")
+    );
+    let config = format!("{CONFIG}{}{channel}{alerts}", planted_names::CONFIG);
     let mut binary = Binary::start(home.path(), &provider, &config);
     let limits = fs::read_to_string(format!("/proc/{}/limits", binary.child.id())).unwrap();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
@@ -252,6 +280,10 @@ async fn nothing_planted_is_found_anywhere() {
         );
     }
     kill(&binary).await;
+    // Each of them for one agent or more.
+    for message in receiver.has(4).await {
+        assert_clean("an alert", message.body.as_bytes());
+    }
     for (name, text) in shown(&binary).await {
         assert_clean(&name, text.as_bytes());
     }
