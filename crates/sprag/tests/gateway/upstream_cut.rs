@@ -187,8 +187,9 @@ async fn a_compressed_stream_that_is_cut_is_cut_for_the_client() {
         .await;
         let body = request(Dialect::Anthropic, true, "hello");
         let call = client::post_json(sprag.url("/v1/messages"), &body).header("accept-encoding", encoding.name());
-        let answer = call.fetch().await.unwrap();
-        assert!(answer.broken.is_some(), "an error event cannot be said inside {}", encoding.name());
+        // A cut that comes with the first bytes may take the head of the answer with it.
+        let is_cut = call.fetch().await.map_or(true, |answer| answer.broken.is_some());
+        assert!(is_cut, "an error event cannot be said inside {}", encoding.name());
         assert_eq!(sprag.settled(1).await[0].ending, Ending::UpstreamGone);
     }
 }
