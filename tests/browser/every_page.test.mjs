@@ -91,7 +91,7 @@ test("what agents send is shown as text everywhere", () =>
           { role: "tool", tool_call_id: "call_1", content: text },
         ],
       });
-      await stage.sprag.api("kills", "POST", { scope: { header: { name: "x-tool-name", value: text } }, reason: text }).catch(() => {});
+      await stage.sprag.api("kills", "POST", { scope: `agent:held-${at}`, reason: text });
     }
     const { items } = await stage.sprag.api("runs?limit=100");
     assert.ok(items.length >= HOSTILE.length);

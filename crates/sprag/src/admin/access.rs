@@ -44,7 +44,13 @@ pub(super) async fn require_token(
 
 /// Sends browsers without a session to the login page, and lets the others do what they may.
 pub(super) async fn require_session(State(admin): State<Shared>, request: Request, next: Next) -> Response {
-    let Some(visitor) = admin.visitor(request.headers()) else { return Redirect::to("/login").into_response() };
+    let Some(visitor) = admin.visitor(request.headers()) else {
+        // A stream that follows to a login page would take it for news.
+        return match request.uri().path() {
+            "/live" => Problem::unauthorized("the session is over; sign in again").into_response(),
+            _ => Redirect::to("/login").into_response(),
+        };
+    };
     match admit_visitor(visitor, request).await {
         Ok(request) => next.run(request).await,
         Err(problem) => pages::problem(problem),

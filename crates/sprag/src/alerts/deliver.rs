@@ -22,6 +22,9 @@ const LONGEST_WAIT_MS: u64 = 60_000;
 const GIVEN_UP_AFTER_MS: u64 = 24 * 3_600_000;
 /// The clock that deliveries wait by is looked at so often.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// A new alert wakes who waits.
+const NOTHING_WAITS: Duration = Duration::from_secs(3600);
+const READ_AGAIN: Duration = Duration::from_secs(5);
 
 impl App {
     /// Delivers what is in the outbox, for as long as the program runs.
@@ -29,14 +32,16 @@ impl App {
         let mut under_way: JoinSet<String> = JoinSet::new();
         let mut busy: HashSet<String> = HashSet::new();
         loop {
-            let waiting = match self.waiting_alerts().await {
-                Ok(waiting) => waiting,
+            let (waiting, pause) = match self.waiting_alerts().await {
+                Ok(waiting) => {
+                    let pause = if waiting.is_empty() { NOTHING_WAITS } else { LOOK_AGAIN };
+                    (waiting, pause)
+                }
                 Err(error) => {
-                    tracing::error!(%error, "alerts on their way cannot be read");
-                    Vec::new()
+                    tracing::error!(%error, "alerts on their way cannot be read; trying again");
+                    (Vec::new(), READ_AGAIN)
                 }
             };
-            let has_more = !waiting.is_empty();
             let mut by_channel: BTreeMap<String, Vec<Delivery>> = BTreeMap::new();
             waiting.into_iter().for_each(|one| by_channel.entry(one.channel.clone()).or_default().push(one));
             let now = self.clock.now();
@@ -46,7 +51,6 @@ impl App {
                     under_way.spawn(self.clone().deliver_to(channel, deliveries));
                 }
             }
-            let pause = if has_more { LOOK_AGAIN } else { Duration::from_secs(3600) };
             tokio::select! {
                 () = self.alerts.wake.notified() => {}
                 Some(done) = under_way.join_next() => match done {
@@ -103,13 +107,18 @@ impl App {
         delivery.next_at = closed_until;
         delivery.done_at = (state != DeliveryState::Waiting).then_some(now);
         (delivery.state, delivery.error) = (state, error);
+        let goes_on = delivery.error.is_none() || channel.is_none();
+        let name = delivery.channel.clone();
         let (outbox, noted) = (self.alerts.outbox.clone(), delivery);
         let written = tokio::task::spawn_blocking(move || outbox.note(&noted)).await;
         if let Err(error) = written.unwrap_or(Err(StoreError::WriterGone)) {
             tracing::error!(%error, "what became of an alert could not be put on record; it may be sent again");
+            // Not at once: a full disk would make a flood of it.
+            self.note_health(&name, Some("what became of it could not be put on record".to_owned()), now);
             return false;
         }
-        state != DeliveryState::Waiting
+        // After a failure the channel is left alone, whatever became of this one; without a channel nothing is sent.
+        goes_on
     }
 
     /// Gives until when the channel is left alone.

@@ -145,7 +145,19 @@
   // ---- whether the page is live ----
   const live = (is) => document.getElementById("live-dot")?.classList.toggle("on", is);
   document.addEventListener("htmx:sse:after:connection", () => live(true));
-  document.addEventListener("htmx:sse:error", () => live(false));
+  document.addEventListener("htmx:sse:error", (event) => {
+    live(false);
+    // The session is over; the page leads to the login.
+    if (event.detail.status === 401) location.reload();
+  });
+  // A browser has few connections to a host: pages that nobody looks at must not hold one.
+  document.addEventListener("htmx:sse:before:connection", (event) => {
+    if (document.hidden) event.detail.connection.cancelled = true;
+  });
+  // What somebody is asked about must not change under the question.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (document.getElementById("confirm")?.open) event.preventDefault();
+  });
   document.addEventListener("htmx:sse:close", () => live(false));
   document.addEventListener("htmx:after:swap", () => { redraw(); retick(); });
   addEventListener("resize", redraw);

@@ -14,6 +14,9 @@ use sprag_core::money::NanoUsd;
 /// Fewer do not make a repetition.
 const FEWEST_REPEATS: usize = 2;
 
+/// Who acts when nobody did.
+const BY_ITSELF: &str = "sprag";
+
 /// Refusals that follow from the stop of a run.
 const HELD: [&str; 2] = ["run_killed", "run_paused"];
 
@@ -21,7 +24,9 @@ const HELD: [&str; 2] = ["run_killed", "run_paused"];
 pub(super) fn count(transaction: &Transaction<'_>, event: &mut Event) -> rusqlite::Result<()> {
     let Some(run) = &event.run else { return Ok(()) };
     if let Some(act) = &event.act {
-        if matches!(act.what, ActKind::Resume | ActKind::Approve | ActKind::Lift) {
+        // A kill by hand takes the place of the stop, and saves nothing.
+        let is_by_hand = matches!(act.what, ActKind::Kill | ActKind::Pause) && act.by != BY_ITSELF;
+        if is_by_hand || matches!(act.what, ActKind::Resume | ActKind::Approve | ActKind::Lift) {
             let mut release = transaction.prepare_cached("DELETE FROM repeats WHERE agent = ?1 AND run_id = ?2")?;
             release.execute(params![event.agent.as_str(), run.id.as_str()])?;
         }

@@ -210,12 +210,7 @@ pub(super) async fn approve(
     Names(run): Names<(String, String)>,
     Body(plea): Body<Plea>,
 ) -> Result<Json<KillRecord>, Problem> {
-    let run = run_of(&run)?;
-    let snapshot = admin.app.catalog.snapshot();
-    if snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| kill.kind == KillKind::Kill) {
-        return Err(Problem::conflict("this run does not wait for approval, it was killed; resume it"));
-    }
-    let kill = admin.resume(&operator, run, plea.by).await?;
+    let kill = admin.approve(&operator, run_of(&run)?, plea.by).await?;
     Ok(Json(KillRecord::from(&*kill)))
 }
 
@@ -243,6 +238,20 @@ impl Admin {
     }
 
     /// Lets a run go on.
+    /// Lets a run go on that waits for approval, and no other.
+    pub(in crate::admin) async fn approve(
+        &self,
+        operator: &Operator,
+        run: RunKey,
+        by: Option<String>,
+    ) -> Result<Arc<Kill>, Problem> {
+        let snapshot = self.app.catalog.snapshot();
+        if snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| kill.kind == KillKind::Kill) {
+            return Err(Problem::conflict("this run does not wait for approval, it was killed; resume it"));
+        }
+        self.resume(operator, run, by).await
+    }
+
     pub(in crate::admin) async fn resume(
         &self,
         operator: &Operator,

@@ -122,10 +122,18 @@ struct RunLine {
     finish: String,
 }
 
-const MODES: [(&str, &str); 4] =
-    [("", "as configured"), ("enforce", "enforce"), ("shadow", "shadow: only watch"), ("off", "off")];
-const ACTIONS: [(&str, &str); 8] = [
-    ("", "as configured"),
+/// The word for what the configuration says.
+const CONFIGURED: &str = "configured";
+const MODES: [(&str, &str); 5] = [
+    ("", "as it is"),
+    (CONFIGURED, "as configured"),
+    ("enforce", "enforce"),
+    ("shadow", "shadow: only watch"),
+    ("off", "off"),
+];
+const ACTIONS: [(&str, &str); 9] = [
+    ("", "as it is"),
+    (CONFIGURED, "as configured"),
     ("warn", "warn: flag the step"),
     ("nudge", "nudge: tell the model what it repeats"),
     ("throttle", "throttle: make the request wait"),
@@ -256,8 +264,15 @@ pub(super) async fn set(
     }
     let mut patch = json!({});
     for key in ["mode", "action"] {
-        let value = Some(text(key)).filter(|text| !text.is_empty()).map_or(Value::Null, Value::from);
+        let value = match text(key).as_str() {
+            "" => continue,
+            CONFIGURED => Value::Null,
+            other => Value::from(other),
+        };
         put(&mut patch, &format!("detection.{detector}.{key}"), value);
+    }
+    if patch == json!({}) {
+        return refused(vec![("mode".to_owned(), "choose a mode, or what follows".to_owned())]).await;
     }
     match desk::change_agent(&admin, operator, &agent, json!({ "policy": patch })).await {
         Ok(()) => {

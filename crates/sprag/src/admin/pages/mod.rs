@@ -108,6 +108,7 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/run/export", get(run::export))
         .route("/run/kill", post(run::kill))
         .route("/run/resume", post(run::resume))
+        .route("/run/approve", post(run::approve))
         .route("/agents", get(agents::show))
         .route("/agents/activate", post(agents::activate))
         .route("/agents/deactivate", post(agents::deactivate))

@@ -270,6 +270,11 @@ pub(super) async fn resume(State(admin): State<Shared>, operator: Operator, Form
     Ok(Redirect::to(&link::to_run(&target.agent, &target.id)).into_response())
 }
 
+pub(super) async fn approve(State(admin): State<Shared>, operator: Operator, Form(target): Form<Target>) -> Page {
+    admin.approve(&operator, target.key()?, None).await?;
+    Ok(Redirect::to(&link::to_run(&target.agent, &target.id)).into_response())
+}
+
 impl Target {
     fn key(&self) -> Result<RunKey, Problem> {
         match (api::agent_name(Some(&self.agent))?, api::run_id(Some(&self.id))?) {

@@ -67,8 +67,16 @@ pub(in crate::admin::pages) async fn create(
     Sent(form): Sent<Form>,
 ) -> Page {
     let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let seconds: Option<u32> = text("expires_in_seconds").parse().ok();
-    let order = json!({ "name": text("name"), "role": text("role"), "expires_in_seconds": seconds });
+    let mut order = json!({ "name": text("name"), "role": text("role") });
+    let lifetime = text("expires_in_seconds");
+    match lifetime.parse::<u32>() {
+        Ok(seconds) => order["expires_in_seconds"] = seconds.into(),
+        Err(_) if lifetime.is_empty() => {}
+        Err(_) => {
+            let complaint = ("expires_in_seconds".to_owned(), "choose one of the list".to_owned());
+            return page(&admin, visitor, StatusCode::BAD_REQUEST, &form, vec![complaint]).await;
+        }
+    }
     match desk::create_token(&admin, operator, order).await {
         Ok(token) => {
             let shell = admin.shell("settings", visitor);
