@@ -41,6 +41,20 @@ flow("logs in by the form, is refused with a wrong token, and signs out", async 
   assert.match(page.url(), /\/login$/);
 });
 
+flow("is led to the login when the session ends elsewhere", async (stage) => {
+  const page = await stage.open("/runs");
+  await page.locator(".live-dot.on").waitFor();
+  const other = await page.context().newPage();
+  await other.goto(stage.sprag.admin);
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await other.waitForURL(/\/login$/);
+  await page.bringToFront();
+  await stage.call("after-the-end");
+  await page.waitForURL(/\/login$/);
+  // The browser itself reports the 401 that led here.
+  stage.faults.length = 0;
+});
+
 flow("watches a run appear and grow without a reload", async (stage) => {
   const page = await stage.open("/runs");
   await page.locator(".live-dot.on").waitFor();

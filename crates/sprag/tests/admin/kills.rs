@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sprag_testkit::client::{self, Whole};
 
+use crate::browser::Browser;
 use crate::world::{World, text};
 
 const RUN: (&str, &str) = ("x-sprag-run-id", "a/b");
@@ -170,6 +171,23 @@ async fn an_agent_is_switched_off_and_on() {
         world.json("/agents").await["items"].as_array().unwrap().iter().map(|a| a["name"].clone()).collect();
     assert_eq!(names, ["bot", "new"]);
     assert_eq!(world.json("/agents/new").await["active"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approving_on_a_page_does_not_undo_a_kill_that_came_meanwhile() {
+    let world = World::start().await;
+    let browser = Browser::open(&world).await;
+    world.call(&[("x-sprag-run-id", "task")]).await;
+    let run = [("agent", "default"), ("id", "task")];
+    let paused = json!({"scope": "run:default/task", "pause": true});
+    done(&world, "POST", "/kills", &paused).await;
+    let page = browser.page("/run?agent=default&id=task").await;
+    assert!(page.contains("action=\"/run/approve\"") && page.contains(">Approve<"), "{page}");
+    done(&world, "POST", "/runs/default/task/kill", &json!({"reason": "no"})).await;
+    assert_eq!(browser.send("/run/approve", &run).await.status, 409);
+    assert_eq!(world.call(&[("x-sprag-run-id", "task")]).await.status, 403);
+    browser.done("/run/resume", &run).await;
+    assert_eq!(world.call(&[("x-sprag-run-id", "task")]).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

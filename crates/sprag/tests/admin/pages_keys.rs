@@ -101,7 +101,12 @@ async fn people_get_tokens_of_their_own() {
     let anna = Browser::with(&world, &secret).await;
     let settings = anna.page("/settings").await;
     assert!(settings.contains(">anna<") && settings.contains(">viewer<") && !settings.contains(&secret), "{settings}");
-    for form in [&[("name", "anna"), ("role", "admin")][..], &[("name", "<i>"), ("role", "boss")], &[("name", "")]] {
+    for form in [
+        &[("name", "anna"), ("role", "admin")][..],
+        &[("name", "<i>"), ("role", "boss")],
+        &[("name", "")],
+        &[("name", "for ever"), ("role", "admin"), ("expires_in_seconds", "99999999999")],
+    ] {
         let page = browser.refused("/settings/tokens", form).await;
         assert!(
             is_inert(&page) && (page.contains("class=\"complaint\"") || page.contains("class=\"alarm\"")),

@@ -77,12 +77,23 @@ async fn detectors_are_shown_and_changed() {
     assert_eq!(browser.done("/detectors/set", &form).await, "/detectors?agent=bot&saved=1");
     let set = json!({"detection": {"progress": {"mode": "shadow", "action": "pause"}}});
     assert_eq!(world.json("/agents/bot").await["override"], set);
+    // What is left alone stays as it is; what is to be as configured is taken back.
+    let mode = [("agent", "bot"), ("detector", "progress"), ("mode", "off"), ("action", "")];
+    browser.done("/detectors/set", &mode).await;
+    let kept = json!({"detection": {"progress": {"mode": "off", "action": "pause"}}});
+    assert_eq!(world.json("/agents/bot").await["override"], kept);
+    let back = [("agent", "bot"), ("detector", "progress"), ("mode", "configured"), ("action", "")];
+    browser.done("/detectors/set", &back).await;
+    let left = json!({"detection": {"progress": {"action": "pause"}}});
+    assert_eq!(world.json("/agents/bot").await["override"], left);
+    browser.done("/detectors/set", &form).await;
     let page = browser.page("/detectors?agent=bot").await;
     assert!(page.contains(">shadow<") && page.contains("pause the run"), "{page}");
     for bad in [
         [("agent", "bot"), ("detector", "<script>"), ("mode", "shadow"), ("action", "")],
         [("agent", "bot"), ("detector", "exact"), ("mode", "loud"), ("action", "")],
         [("agent", ""), ("detector", "exact"), ("mode", "off"), ("action", "")],
+        [("agent", "bot"), ("detector", "exact"), ("mode", ""), ("action", "")],
     ] {
         let page = browser.refused("/detectors/set", &bad).await;
         assert!(page.contains("class=\"complaint\"") && is_inert(&page), "{bad:?}: {page}");

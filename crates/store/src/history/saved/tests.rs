@@ -129,7 +129,7 @@ fn a_kill_by_hand_saves_nothing() {
 
 #[test]
 fn a_run_that_goes_on_is_no_longer_held() {
-    for what in [ActKind::Resume, ActKind::Approve, ActKind::Lift] {
+    for what in [ActKind::Resume, ActKind::Approve, ActKind::Lift, ActKind::Kill, ActKind::Pause] {
         let mut record = Record::new();
         [100, 100].into_iter().for_each(|cost| record.call(cost));
         assert_eq!(record.stopped(Action::Pause, "masked", &[1, 2]), Some(100));
