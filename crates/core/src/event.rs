@@ -177,6 +177,10 @@ pub enum ActKind {
     RevokeToken,
     /// A channel of alerts was tried.
     TestAlert,
+    /// `sprag run` started a command.
+    StartCommand,
+    /// A command ended by itself.
+    EndCommand,
 }
 
 /// The place of an event in its run.

@@ -1,7 +1,8 @@
 //! Names that travel: runs, agents, requests.
 //!
 //! A run of a caller with a virtual key carries the key's id behind its own, `task-123#key-4k2m9x0a`: two keys that
-//! name the same run have two runs. The caller never sees that part.
+//! name the same run have two runs. A run inside a command that `sprag run` started carries the command's id in the same
+//! way, `task-123#cmd-7h1c0q2z`: a session that two commands go on with is two runs. The caller never sees these parts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ impl RunId {
     /// # Errors
     /// Says what is wrong when it is empty, longer than 128 characters without the key, or not printable.
     pub fn parse(text: &str) -> Result<RunId, BadName> {
-        let (own, _) = split_key(text);
+        let own = own_part(text);
         if own.is_empty() {
             return Err(BadName::Run("is empty"));
         }
@@ -77,16 +78,25 @@ impl RunId {
         RunId(format!("{}#{key}", self.for_caller()).into())
     }
 
+    /// The run of this name inside a command, which is named by the id of its own run.
+    #[must_use]
+    pub fn within(&self, command: &RunId) -> RunId {
+        match split_command(&self.0).1 {
+            Some(named) if named == command.as_str() => self.clone(),
+            _ => RunId(format!("{}#{command}", self.0).into()),
+        }
+    }
+
     /// The virtual key that the run belongs to.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
-        split_key(&self.0).1
+        split_key(split_command(&self.0).0).1
     }
 
     /// The id as its caller knows it.
     #[must_use]
     pub fn for_caller(&self) -> &str {
-        split_key(&self.0).0
+        own_part(&self.0)
     }
 
     /// The id as text.
@@ -125,8 +135,18 @@ impl AgentName {
 /// Whether a text can be the id of a virtual key: `key-` and eight lower-case letters or digits.
 #[must_use]
 pub fn is_key_id(text: &str) -> bool {
+    is_short_id("key-", text)
+}
+
+/// Whether a text can be the id of a command's run: `cmd-` and eight lower-case letters or digits.
+#[must_use]
+pub fn is_command_id(text: &str) -> bool {
+    is_short_id("cmd-", text)
+}
+
+fn is_short_id(prefix: &str, text: &str) -> bool {
     let is_letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    text.strip_prefix("key-").is_some_and(|rest| rest.len() == 8 && rest.bytes().all(is_letter))
+    text.strip_prefix(prefix).is_some_and(|rest| rest.len() == 8 && rest.bytes().all(is_letter))
 }
 
 impl Default for AgentName {
@@ -148,7 +168,20 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// A run id in two: as its caller knows it, and the key behind it.
+/// A run id as its caller knows it.
+fn own_part(id: &str) -> &str {
+    split_key(split_command(id).0).0
+}
+
+/// A run id in two: without the command that it is in, and that command.
+fn split_command(id: &str) -> (&str, Option<&str>) {
+    match id.rsplit_once('#') {
+        Some((own, command)) if is_command_id(command) => (own, Some(command)),
+        _ => (id, None),
+    }
+}
+
+/// A run id without a command in two: as its caller knows it, and the key behind it.
 fn split_key(id: &str) -> (&str, Option<&str>) {
     match id.rsplit_once('#') {
         Some((own, key)) if is_key_id(key) => (own, Some(key)),
@@ -188,6 +221,19 @@ mod tests {
         assert_eq!(RunId::parse(long.as_str()), Ok(long.clone()), "it is read back from the record");
         assert_eq!(RunId::parse_declared(long.as_str(), Some(key)), Ok(long));
         assert!(RunId::parse_declared(&format!("{longest}x"), Some(key)).is_err());
+    }
+
+    #[test]
+    fn a_run_is_one_of_its_command() {
+        let command = RunId::parse("cmd-7h1c0q2z").unwrap();
+        let run = RunId::parse_declared("task", Some("key-4k2m9x0a")).unwrap().within(&command);
+        assert_eq!(run.as_str(), "task#key-4k2m9x0a#cmd-7h1c0q2z");
+        assert_eq!((run.for_caller(), run.key()), ("task", Some("key-4k2m9x0a")));
+        assert_eq!(run.within(&command), run, "once is enough");
+        assert_eq!(RunId::parse(run.as_str()), Ok(run.clone()));
+        let other = RunId::parse("cmd-00000000").unwrap();
+        assert_ne!(RunId::parse("task").unwrap().within(&command), RunId::parse("task").unwrap().within(&other));
+        assert_eq!(command.for_caller(), "cmd-7h1c0q2z", "the command's own run");
     }
 
     #[test]

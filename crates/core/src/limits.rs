@@ -66,6 +66,12 @@ pub const PROVIDER_HEADERS: usize = 64;
 pub const PROVIDER_REWRITES: usize = 64;
 /// Bytes of events waiting on disk for the database, unless configured; beyond it only money is kept.
 pub const SPOOL_BYTES: u64 = 1 << 30;
+/// Bytes of events that one command hands over to whoever has the data directory.
+pub const HANDOVER_BYTES: u64 = 256 << 20;
+/// Conversations of a command that its report tells apart; beyond it they are only counted.
+pub const COMMAND_RUNS: usize = 10_000;
+/// Stops that the report of a command tells one by one.
+pub const COMMAND_STOPS: usize = 20;
 /// Size at which a file of the spool is closed and another begun.
 pub const SPOOL_SEGMENT_BYTES: u64 = 4 << 20;
 /// Money held in memory while the disk takes nothing.

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,8 +11,10 @@ use sprag_core::dlp::{Surface, self_test};
 use sprag_core::event::Event;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, HISTORY_MARKS, RUN_TREE_DEPTH};
+use sprag_core::money::NanoUsd;
 use sprag_core::policy::Holder;
 use sprag_core::price::{Price, Prices};
+use sprag_core::time::Timestamp;
 use sprag_core::wire::Mark;
 use sprag_store::catalog::Bounds;
 use sprag_store::history::{History, HistorySettings};
@@ -33,6 +35,9 @@ use crate::tokens::Tokens;
 use crate::upstream::Upstreams;
 use crate::vaults::Vaults;
 use crate::windows::Windows;
+
+/// What a holder has spent since a moment, as another record has it.
+pub(crate) type SpentElsewhere = Box<dyn Fn(&Holder, Timestamp) -> Result<NanoUsd, StoreError> + Send + Sync>;
 
 /// The parts of a running Sprag.
 pub struct App {
@@ -76,6 +81,8 @@ pub struct App {
     pub vaults: Vaults,
     /// How the last reload went; none before the first.
     pub last_reload: ArcSwapOption<Reloaded>,
+    /// What was spent according to a record other than this process's own.
+    pub(crate) elsewhere: OnceLock<SpentElsewhere>,
     rebuilding: Mutex<()>,
     /// Held by whoever corrects what an account has spent.
     pub(crate) adjusting: Mutex<()>,
@@ -115,6 +122,7 @@ impl App {
             vaults: Vaults::default(),
             coverage: ArcSwap::from_pointee(coverage),
             last_reload: ArcSwapOption::empty(),
+            elsewhere: OnceLock::new(),
             rebuilding: Mutex::new(()),
             adjusting: Mutex::new(()),
             prices: ArcSwap::from_pointee(prices),
@@ -262,7 +270,7 @@ fn remember_killed(state: &State, catalog: &Catalog) -> Result<()> {
     Ok(())
 }
 
-fn history_settings(settings: &Settings) -> HistorySettings {
+pub(crate) fn history_settings(settings: &Settings) -> HistorySettings {
     let days = |d: Duration| u32::try_from(d.as_secs() / 86_400).unwrap_or(u32::MAX);
     HistorySettings {
         flush_interval: settings.events.flush,

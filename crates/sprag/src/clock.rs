@@ -65,6 +65,12 @@ impl Ids {
         self.short("tok-")
     }
 
+    /// A new id for the run of a command: `cmd-` and eight lower-case letters or digits.
+    #[must_use]
+    pub fn command(&self) -> RunId {
+        RunId::parse(&self.short("cmd-")).unwrap_or_else(|_| unreachable!("generated ids are printable"))
+    }
+
     fn short(&self, prefix: &str) -> String {
         const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
         match self {

@@ -6,10 +6,12 @@
 //! - [`alerts`]: who is told what happens
 //! - [`config`]: the configuration as written, and as used
 //! - [`replay`]: recorded runs, judged offline
+//! - [`run_command`]: one command, guarded while it runs
 //! - [`app`]: what everything shares
 
 pub mod acts;
 pub mod admin;
+pub mod adopt;
 pub mod alerts;
 pub mod app;
 pub mod budgets;
@@ -26,6 +28,7 @@ pub mod logging;
 pub mod policies;
 pub mod reload;
 pub mod replay;
+pub mod run_command;
 pub mod serve;
 pub mod server;
 pub mod show;

@@ -105,11 +105,13 @@ impl Server {
         let alerted = CancellationToken::new();
         let raising = tokio::spawn(self.app.clone().raise_alerts(alerted.clone()));
         let delivering = tokio::spawn(self.app.clone().deliver_alerts());
+        let adopting = tokio::spawn(self.app.clone().adopt_forever());
         let (proxy_drained, _) = tokio::join!(proxy, admin);
         if !proxy_drained {
             tracing::warn!("some answers were still under way when the grace was over; they were cut");
         }
         sweeping.abort();
+        adopting.abort();
         self.app.settling.close();
         self.app.settling.wait().await;
         // What the last calls raised is on disk; what is not delivered waits for the next start.
@@ -128,7 +130,7 @@ async fn bind(addr: SocketAddr, key: &str) -> Result<TcpListener> {
     })
 }
 
-fn limits(settings: &Settings) -> Limits {
+pub(crate) fn limits(settings: &Settings) -> Limits {
     Limits {
         max_connections: settings.proxy.max_connections,
         max_header_bytes: settings.proxy.max_header_bytes,

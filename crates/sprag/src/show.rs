@@ -152,6 +152,8 @@ pub fn act(what: ActKind) -> &'static str {
         ActKind::CreateToken => "token created",
         ActKind::RevokeToken => "token revoked",
         ActKind::TestAlert => "alert tested",
+        ActKind::StartCommand => "command started",
+        ActKind::EndCommand => "command ended",
         ActKind::SetKillSwitch => "kill switch set",
     }
 }

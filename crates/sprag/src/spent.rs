@@ -39,12 +39,9 @@ impl App {
     /// # Errors
     /// When it cannot be read.
     pub(crate) fn recorded(&self, holder: &Holder, since: Timestamp) -> Result<NanoUsd, StoreError> {
-        match holder {
-            Holder::Everything => self.history.spent(Spender::Everything, since),
-            Holder::Agent(agent) => self.history.spent(Spender::Agent(agent), since),
-            Holder::Key(key) => self.history.spent(Spender::Key(key), since),
-            Holder::Run(..) => Ok(NanoUsd::ZERO),
-        }
+        let Some(spender) = spender(holder) else { return Ok(NanoUsd::ZERO) };
+        let here = self.history.spent(spender, since)?;
+        Ok(here + self.elsewhere.get().map_or(Ok(NanoUsd::ZERO), |elsewhere| elsewhere(holder, since))?)
     }
 
     /// Puts on record that a part of a budget is used up.
@@ -69,5 +66,15 @@ impl App {
         // Not of the run: acts of a run change where it stands.
         let event = Event::of_act(self.ids.request(now), now, EventKind::Budget, agent.clone(), None, act);
         self.record(&event);
+    }
+}
+
+/// A holder as the history knows it; runs know themselves what they have spent.
+pub(crate) fn spender(holder: &Holder) -> Option<Spender<'_>> {
+    match holder {
+        Holder::Everything => Some(Spender::Everything),
+        Holder::Agent(agent) => Some(Spender::Agent(agent)),
+        Holder::Key(key) => Some(Spender::Key(key)),
+        Holder::Run(..) => None,
     }
 }

@@ -138,6 +138,15 @@ impl App {
         Ok(standing)
     }
 
+    /// Sets an agent inactive that a command's kill switch stopped. That is on record already.
+    pub(crate) fn adopt_deactivation(&self, agent: &AgentName, act: &Act) {
+        let (reason, proof, now) = (bounded_reason(&act.reason), act.proof.clone(), self.clock.now());
+        let change = |standing: &AgentStanding| standing.deactivated(DeactivatedBy::KillSwitch, reason, proof, now);
+        if let Err(error) = self.catalog.set_agent(agent, change) {
+            tracing::error!(%error, %agent, "an agent could not be set inactive");
+        }
+    }
+
     pub(super) fn deactivate_now(
         &self,
         agent: &AgentName,

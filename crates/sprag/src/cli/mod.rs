@@ -10,7 +10,7 @@ mod events;
 mod keys;
 mod kill;
 mod prices;
-mod replay;
+pub(crate) mod replay;
 mod runs;
 mod scan;
 mod serve;
@@ -29,6 +29,7 @@ use sprag_core::limits::PAGE_ROWS;
 use self::client::Asking;
 use crate::admin::api::document;
 use crate::config::{Flags, schema};
+use crate::run_command;
 
 /// Stands between AI agents and the LLM APIs they call.
 #[derive(Debug, Parser)]
@@ -93,6 +94,8 @@ enum Command {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Run a command with its calls guarded: no server, no configuration
+    Run(Box<run_command::Asked>),
     /// Judge recorded runs: where each would have been stopped, why, and what that would have saved
     Replay(replay::Asked),
     /// Stop a run, an agent, every call with a header, or everything
@@ -161,6 +164,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Top(asked)) => top::top(asked),
         Some(Command::Runs { id, agent, limit, asking }) => runs::runs(id, agent, limit, asking),
         Some(Command::Events { run, agent, limit, asking }) => events::events(run, agent, limit, asking),
+        Some(Command::Run(asked)) => run_command::run(*asked),
         Some(Command::Replay(asked)) => replay::replay(&asked),
         Some(Command::Kill(order)) => kill::kill(&order),
         Some(Command::Resume(plea)) => kill::resume(&plea, "resume"),

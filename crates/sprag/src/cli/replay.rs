@@ -214,7 +214,7 @@ fn print_table(summary: &Summary, rows: Vec<Vec<String>>) -> Result<()> {
     Ok(())
 }
 
-fn presets() -> impl TypedValueParser<Value = Preset> {
+pub(crate) fn presets() -> impl TypedValueParser<Value = Preset> {
     let find = |name: String| Preset::ALL.into_iter().find(|preset| preset.as_str() == name).unwrap_or_default();
     PossibleValuesParser::new(Preset::ALL.map(Preset::as_str)).map(find)
 }

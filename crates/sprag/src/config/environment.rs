@@ -28,7 +28,7 @@ pub(crate) struct Assignment {
 
 const PREFIX: &str = "SPRAG_";
 /// Variables that are no key.
-const OTHERS: [&str; 1] = ["SPRAG_CONFIG"];
+const OTHERS: [&str; 2] = ["SPRAG_CONFIG", "SPRAG_RUN"];
 
 impl Environment {
     /// The environment of this process. Variables that are not UTF-8 are left out.

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName};
 use serde_json::Value;
 use sprag_core::dlp::{Scanner, Seen};
 use sprag_core::event::RunOrigin;
-use sprag_core::id::AgentName;
+use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::Rules;
 use sprag_core::policy::{Budget, Policy, Zone};
 use sprag_core::price::PriceOverride;
@@ -178,6 +178,8 @@ pub struct Runs {
     pub sources: Vec<RunOrigin>,
     /// A run without calls for this long is over.
     pub idle: Duration,
+    /// The run of the command that all calls come from, where there is one. No file says so: `sprag run` does.
+    pub command: Option<RunId>,
 }
 
 /// What agents may do.

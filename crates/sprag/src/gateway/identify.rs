@@ -51,6 +51,8 @@ pub(crate) struct Known<'a> {
     pub(crate) ids: &'a Ids,
     /// Tells what cannot be a name.
     pub(crate) scanner: &'a Scanner,
+    /// The run that all others are a part of.
+    pub(crate) command: Option<&'a RunId>,
     /// Runs that a request no longer joins by being one that failed there.
     pub(crate) is_over: &'a dyn Fn(&RunKey) -> bool,
 }
@@ -68,7 +70,7 @@ pub(crate) fn identify(
     call: Option<(&Call<'_>, Option<&History>)>,
     now: Timestamp,
 ) -> Result<Caller, BadName> {
-    let Known { state, ids, scanner, .. } = known;
+    let Known { state, ids, scanner, command, .. } = known;
     let headers = &head.headers;
     let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     refuse_unreadable(headers)?;
@@ -83,10 +85,12 @@ pub(crate) fn identify(
     };
     let key_id = key.map(|key| key.id.as_str());
     let own = |id: RunId| key_id.map_or_else(|| id.clone(), |key| id.of_key(key));
+    let within = |id: RunId| command.map_or_else(|| id.clone(), |command| id.within(command));
     let signs = Signs::read(header);
     let run = match name_run(&signs, call.map(|(call, _)| call), wanted, key_id, |name| holds_secret(scanner, name))? {
         Some(Named { id, parent, origin }) => {
-            Some(CallerRun { key: RunKey { agent: agent.clone(), id }, parent, origin, is_fresh: false })
+            let parent = parent.map(within).or_else(|| command.cloned());
+            Some(CallerRun { key: RunKey { agent: agent.clone(), id: within(id) }, parent, origin, is_fresh: false })
         }
         None => call.map(|(call, history)| {
             let is_retry = signs.retries.is_some_and(|retries| retries > 0);
@@ -95,14 +99,14 @@ pub(crate) fn identify(
             let found = clues.iter().find_map(|clue| Some((look_up(known, clue, now)?, clue.origin)));
             let trace = signs.trace.filter(|_| wanted.contains(&RunOrigin::Trace));
             match (found, trace) {
-                (Some((key, origin)), _) => CallerRun { key, parent: None, origin, is_fresh: false },
+                (Some((key, origin)), _) => CallerRun { key, parent: command.cloned(), origin, is_fresh: false },
                 (None, Some(trace)) => {
-                    let key = RunKey { agent: agent.clone(), id: own(scope.trace_run(trace)) };
-                    CallerRun { key, parent: None, origin: RunOrigin::Trace, is_fresh: false }
+                    let key = RunKey { agent: agent.clone(), id: within(own(scope.trace_run(trace))) };
+                    CallerRun { key, parent: command.cloned(), origin: RunOrigin::Trace, is_fresh: false }
                 }
                 (None, None) => {
                     let key = RunKey { agent: agent.clone(), id: own(ids.run(now)) };
-                    CallerRun { key, parent: None, origin: RunOrigin::Conversation, is_fresh: true }
+                    CallerRun { key, parent: command.cloned(), origin: RunOrigin::Conversation, is_fresh: true }
                 }
             }
         }),

@@ -79,7 +79,7 @@ pub(crate) async fn judge(
     let Judgement { verdict, would_stop } = loop {
         let snapshot = app.catalog.snapshot();
         let kill = ticket.kill(&snapshot);
-        let runs = progress(&snapshot, &opening.tree, ticket);
+        let runs = progress(&snapshot, &opening.tree, settings.runs.command.as_ref(), ticket);
         let facts = Facts {
             now,
             kill: kill.as_deref(),

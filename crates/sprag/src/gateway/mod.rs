@@ -59,6 +59,7 @@ use self::forward::Forwarded;
 use self::judge::{Case, Judged};
 pub use self::pilot::Pilots;
 use self::route::Route;
+pub(crate) use self::seeding::Late;
 pub use self::throttle::Throttle;
 use self::ticket::Ticket;
 use crate::app::App;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use sprag_core::event::{RunOrigin, RunRecord};
-use sprag_core::id::AgentName;
+use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::Mode;
 use sprag_core::policy::{Habits, RunProgress, unknown_refusal};
 use sprag_core::wire::{Call, Reason, Refusal, read_history};
 use sprag_store::RunKey;
 use sprag_store::catalog::Snapshot;
-use sprag_store::state::{OpenRequest, RunPlace};
+use sprag_store::state::{Ancestor, OpenRequest, RunPlace};
 
 use super::authenticate::speaks_for;
 use super::identify::{CallerRun, Known, identify};
@@ -57,7 +57,8 @@ pub(crate) async fn open(
         snapshot.kills.of_run(&run.agent, &run.id).is_some_and(|kill| now.since_ms(kill.at) > KILLED_RETRY_MS)
     };
     let scanner = &settings.dlp.scanner;
-    let known = Known { state: &app.state, ids: &app.ids, scanner, is_over: &is_over };
+    let command = settings.runs.command.as_ref();
+    let known = Known { state: &app.state, ids: &app.ids, scanner, command, is_over: &is_over };
     let key = ticket.key().map(|entry| &entry.key);
     if let Some(key) = key {
         speaks_for(key, call.and_then(|call| call.own.agent.as_deref()).map(str::as_bytes))?;
@@ -86,7 +87,11 @@ pub(crate) async fn open(
             }
         },
     };
-    let Recalled { totals: seed, parent, lineage } = recalled;
+    let Recalled { totals: seed, parent, mut lineage } = recalled;
+    // A part of a run that nobody has called in yet: that one is the command's.
+    if let Some(command) = command.filter(|&command| parent.as_ref().is_some_and(|parent| parent != command)) {
+        lineage.push(Ancestor { id: command.clone(), totals: None });
+    }
     let request = OpenRequest { key: key.clone(), parent: parent.clone(), origin, seed, lineage, now };
     let opened = app.state.open(&request).map_err(|full| Refusal::new(Reason::Overloaded, full.to_string()))?;
     let record = RunRecord { id: key.id.clone(), step: opened.step, parent, origin };
@@ -107,7 +112,12 @@ fn is_limited(app: &App, settings: &Settings, agent: &AgentName, ticket: &Ticket
 }
 
 /// How far the runs of a call have come since they began, or were resumed.
-pub(crate) fn progress(snapshot: &Snapshot, tree: &[RunPlace], ticket: &Ticket) -> Vec<RunProgress> {
+pub(crate) fn progress(
+    snapshot: &Snapshot,
+    tree: &[RunPlace],
+    command: Option<&RunId>,
+    ticket: &Ticket,
+) -> Vec<RunProgress> {
     let (agent, now) = (&ticket.event().agent, ticket.event().at);
     let since_mark = |place: &RunPlace| {
         let mark = snapshot.mark(&RunKey { agent: agent.clone(), id: place.id.clone() });
@@ -116,7 +126,8 @@ pub(crate) fn progress(snapshot: &Snapshot, tree: &[RunPlace], ticket: &Ticket) 
             run: place.id.clone(),
             steps: place.steps.saturating_sub(mark.map_or(0, |mark| mark.steps)),
             age_ms: now.since_ms(begun),
-            is_declared: place.origin == RunOrigin::Declared,
+            // Nobody named the run of a command, even where a part of it has a name.
+            is_declared: place.origin == RunOrigin::Declared && Some(&place.id) != command,
         }
     };
     tree.iter().map(since_mark).collect()

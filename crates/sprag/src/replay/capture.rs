@@ -121,7 +121,7 @@ impl<'a> Captures<'a> {
         let head = head(request)?;
         let with_history = Some((&call, history.as_ref()));
         let scanner = Scanner::default();
-        let known = Known { state: &self.state, ids: &self.ids, scanner: &scanner, is_over: &|_| false };
+        let known = Known { state: &self.state, ids: &self.ids, scanner: &scanner, command: None, is_over: &|_| false };
         let caller =
             identify(known, &ORIGINS, None, None, &head, with_history, self.now).map_err(|error| error.to_string())?;
         let Caller { agent, scope, run: Some(run) } = caller else { return Ok(None) };

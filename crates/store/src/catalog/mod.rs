@@ -12,9 +12,11 @@ mod table;
 mod tokens;
 mod writer;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
+use rusqlite::{Connection, OpenFlags};
 use sprag_core::id::AgentName;
 use sprag_core::limits::{
     ADJUSTMENTS, ADMIN_TOKENS, AGENT_STANDINGS, KILLED_RUNS, RUN_MARKS, VIRTUAL_KEYS, WIDE_KILLS,
@@ -34,6 +36,8 @@ use writer::Writer;
 pub use keys::{KeyEntry, SecretHash};
 pub use snapshot::{Mark, Snapshot};
 pub use tokens::TokenEntry;
+
+const FILE: &str = "catalog.db";
 
 /// The catalog of one data directory.
 pub struct Catalog {
@@ -90,7 +94,7 @@ impl Catalog {
         now: Timestamp,
         on_change: impl Fn(u64) + Send + Sync + 'static,
     ) -> Result<Catalog, StoreError> {
-        let connection = open_writer(&dir.path().join("catalog.db"), CATALOG)?;
+        let connection = open_writer(&dir.path().join(FILE), CATALOG)?;
         // A commit is on the disk itself when it returns, also when the power fails.
         let prepared = connection.pragma_update(None, "synchronous", "FULL");
         let read =
@@ -103,6 +107,21 @@ impl Catalog {
             bounds,
             _dir: dir,
         })
+    }
+
+    /// Copies the catalog of one data directory into another, which has none. The first may be in use. False where it has none
+    /// either.
+    ///
+    /// # Errors
+    /// When it can be neither read nor written.
+    pub fn copy(from: &Path, to: &Path) -> Result<bool, StoreError> {
+        let (from, to) = (from.join(FILE), to.join(FILE));
+        if !from.exists() {
+            return Ok(false);
+        }
+        let copied = Connection::open_with_flags(&from, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .and_then(|connection| connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]));
+        copied.map(|_| true).map_err(StoreError::database("be copied"))
     }
 
     /// Everything as it stands now.

@@ -6,7 +6,9 @@
 //! Nothing here decides anything, and nothing here holds a prompt, an answer or a key.
 
 mod complaint;
+mod elsewhere;
 mod embedded;
+mod handover;
 mod ingest;
 mod line;
 mod open_calls;
@@ -35,7 +37,9 @@ use crate::error::StoreError;
 use crate::run_key::RunKey;
 use crate::state::RunTotals;
 
+pub use elsewhere::HistoryElsewhere;
 pub use embedded::EmbeddedHistory;
+pub use handover::{Handover, take_handed_over};
 pub use ingest::IngestStatus;
 pub use open_calls::OpenCall;
 pub use query::{

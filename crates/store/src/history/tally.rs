@@ -193,10 +193,11 @@ impl Tally {
             let status = match act.what {
                 ActKind::Kill => "killed",
                 ActKind::Pause => "paused",
-                ActKind::Resume | ActKind::Approve | ActKind::Lift => "running",
+                ActKind::Resume | ActKind::Approve | ActKind::Lift | ActKind::StartCommand => "running",
+                ActKind::EndCommand => "finished",
                 _ => continue,
             };
-            let is_stopped = status != "running";
+            let is_stopped = matches!(act.what, ActKind::Kill | ActKind::Pause);
             upsert.execute(params![
                 agent.as_str(),
                 id.as_str(),

@@ -69,6 +69,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         routing,
         routes,
         runs: Runs {
+            command: None,
             sources: sorted(&file.runs.sources).into_iter().map(RunOrigin::from).collect(),
             idle: Duration::from_secs(file.runs.idle_minutes.saturating_mul(60)),
         },

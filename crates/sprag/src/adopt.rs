@@ -1,0 +1,58 @@
+//! Taking into the record what commands under `sprag run` have handed over.
+//!
+//! A command judges its calls itself and keeps no data directory. Whoever has the directory makes its events a part of the
+//! record: they count in what agents have spent, pages show them, and an agent that a kill switch set inactive is inactive
+//! here too. Alerts were the command's own business.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sprag_core::event::{ActKind, Event, EventKind};
+use sprag_core::id::RunId;
+use sprag_store::StoreError;
+use sprag_store::history::{Recorded, take_handed_over};
+
+use crate::app::App;
+use crate::gateway::Late;
+
+/// How often the folder is looked into.
+const EVERY: Duration = Duration::from_secs(1);
+
+impl App {
+    /// Takes what is handed over, as it comes.
+    pub(crate) async fn adopt_forever(self: Arc<Self>) {
+        let mut every = tokio::time::interval(EVERY);
+        loop {
+            every.tick().await;
+            let app = self.clone();
+            match tokio::task::spawn_blocking(move || app.adopt_waiting()).await {
+                Ok(Err(error)) => tracing::warn!(%error, "what a command did cannot be put on record; trying again"),
+                Ok(Ok(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes what waits now, and says how many events that were.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn adopt_waiting(&self) -> Result<u64, StoreError> {
+        take_handed_over(&self.data_dir(), |event| self.adopt(&event))
+    }
+
+    /// False when the event is not safe.
+    fn adopt(&self, event: &Event) -> bool {
+        let runs: Vec<RunId> =
+            event.run.iter().flat_map(|run| [Some(run.id.clone()), run.parent.clone()]).flatten().collect();
+        let late = Late::begin(self, event, &runs, [&[], &[]]);
+        let recorded = self.history.record(event);
+        late.end(self, event, &runs, [&[], &[]]);
+        self.live.tell(event);
+        if let Some(act) = event.act.as_deref().filter(|act| act.what == ActKind::Deactivate)
+            && event.kind == EventKind::KillSwitch
+        {
+            self.adopt_deactivation(&event.agent, act);
+        }
+        !matches!(recorded, Recorded::Dropped | Recorded::Lost)
+    }
+}
