@@ -45,7 +45,8 @@ export const agents = {
       return ["codex", "exec", ...freely, "--model", model, prompt];
     },
     environment: () => ({ OPENAI_API_KEY: "sk-test" }),
-    files: (url) => ({
+    // Under `sprag run` it is told by a flag.
+    files: (url) => url && ({
       ".codex/config.toml": `model_provider = "sprag"
 [model_providers.sprag]
 name = "sprag"
@@ -78,16 +79,20 @@ env_key = "OPENAI_API_KEY"
   },
 };
 
-/** Runs an agent to its end; gives its exit code and all that it printed. */
-export async function run(agent, url, model, prompt) {
+/**
+ * Runs an agent to its end; gives its exit code and all that it printed. Without a URL, `wrapper` stands before its command and
+ * leads it.
+ */
+export async function run(agent, url, model, prompt, wrapper = []) {
   const home = await mkdtemp(join(tmpdir(), "sprag-agent-"));
-  for (const [name, text] of Object.entries(agent.files(url))) {
+  for (const [name, text] of Object.entries(agent.files(url) ?? {})) {
     await mkdir(dirname(join(home, name)), { recursive: true });
     await writeFile(join(home, name), text);
   }
   const [program, ...args] = agent.command(model, prompt);
   const { PATH } = process.env;
-  const child = spawn(join(bin, program), args, {
+  const [first, ...rest] = [...wrapper, join(bin, program), ...args];
+  const child = spawn(first, rest, {
     cwd: home,
     env: { PATH, HOME: home, TMPDIR: home, NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1", ...agent.environment(url) },
     stdio: ["ignore", "pipe", "pipe"],

@@ -59,7 +59,10 @@ export async function start(config = "") {
   const kill = (run) => api(`runs/default/${encodeURIComponent(run)}/kill`, "POST", { reason: KILL_REASON });
   const deactivate = () => api("agents/default", "PATCH", { active: false });
   const forwarded = async () => (await realFetch(`http://${provider}/__requests`)).json();
-  return { url, admin, answers, acts, events: () => settledEvents(api), api, forwarded, kill, deactivate, stop };
+  // `sprag run` before the same provider, with a record of its own.
+  const program = process.env.SPRAG_BIN ?? join(target, "sprag");
+  const runCommand = [program, "run", "--data", join(directory, "commands"), ...providers];
+  return { url, runCommand, admin, answers, acts, events: () => settledEvents(api), api, forwarded, kill, deactivate, stop };
 }
 
 /** The answer that is the stop is the last one and the only one. */

@@ -81,6 +81,9 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
             Err(denied) => respond::turn_away(&denied.refusal),
         };
     };
+    if route.rule.is_none() && route::asks_for_websocket(&head.headers) {
+        return respond::no_websocket(&route);
+    }
     let mut ticket = Ticket::new(app.clone(), &route, &head, arrived);
     let mut audience = Audience::new(settings.clone(), &route, &head);
     let sent = send(&app, &settings, &route, &head, body, &mut audience, &mut ticket).await;

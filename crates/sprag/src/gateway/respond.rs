@@ -14,6 +14,7 @@ use sprag_core::wire::{Family, Form, Reason, Refusal};
 use super::audience::Audience;
 use super::body::Body;
 use super::read::Unread;
+use super::route::Route;
 use super::settled::Settled;
 use super::ticket::Ticket;
 use crate::config::Settings;
@@ -71,6 +72,15 @@ pub(crate) fn turn_away(refusal: &Refusal) -> Response<Body> {
     let mut response = error(Family::Openai, refusal);
     response.headers_mut().insert(BLOCKED, HeaderValue::from_static(refusal.reason.as_str()));
     response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    response
+}
+
+/// A client that would talk to a provider without HTTP, where nobody could judge what it says. Codex takes this status for the
+/// word to go on with HTTP, at once. It is not recorded: nothing was asked yet.
+pub(crate) fn no_websocket(route: &Route<'_>) -> Response<Body> {
+    let message = "Sprag carries HTTP requests and no WebSockets; send the call as an HTTP request";
+    let mut response = error(route.family(), &Refusal::new(Reason::InvalidRequest, message));
+    *response.status_mut() = StatusCode::UPGRADE_REQUIRED;
     response
 }
 

@@ -91,11 +91,16 @@ pub(crate) fn check(route: &Route<'_>, headers: &HeaderMap) -> Result<(), &'stat
     if route.rule.is_none() {
         return Ok(());
     }
-    let mut upgrades = headers.get_all(http::header::UPGRADE).iter();
-    if upgrades.any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket")) {
+    if asks_for_websocket(headers) {
         return Err("routes carry HTTP requests and no WebSockets; let the client use HTTP, or connect it directly");
     }
     Ok(())
+}
+
+/// Whether a client wants to leave HTTP.
+pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
+    let mut upgrades = headers.get_all(http::header::UPGRADE).iter();
+    upgrades.any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket"))
 }
 
 /// Whether a plain path leads elsewhere than it says, once somebody resolves its dots.

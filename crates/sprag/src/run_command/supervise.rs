@@ -94,7 +94,9 @@ pub(super) async fn supervise(app: &Arc<App>, started: Started, tally: &Tally, o
             status = Some(ended.context("waiting for the command")??);
         }
         end_all(processes, Duration::from_secs(orders.grace)).await;
-        terminal.restore();
+        if status.is_none() {
+            terminal.restore();
+        }
     }
     let status = match status {
         Some(status) => status,

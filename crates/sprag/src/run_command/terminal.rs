@@ -4,9 +4,9 @@ use std::io::{IsTerminal, Write};
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// Leaves the second screen, shows the cursor, and switches off what full-screen programs switch on: pasting in brackets,
-/// reports of the mouse, colours. Where nothing was switched on it does nothing.
-const PLAIN: &str = "\x1b[?1047l\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m";
+/// Leaves the second screen, goes below what stands on the first, shows the cursor, and switches off what full-screen programs switch on: pasting in brackets,
+/// reports of the mouse, colours.
+const PLAIN: &str = "\x1b[?47l\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m\x1b[999;1H\r\n";
 
 /// How the terminal was set.
 pub(super) struct Terminal(Option<Termios>);

@@ -221,3 +221,13 @@ async fn one_connection_carries_many_calls() {
     sprag.stop().await;
     provider.wait_for(|log| log.open_connections == 0).await.expect("nothing stays open after the end");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_websocket_to_a_provider_is_refused_before_it_is_one() {
+    let (provider, sprag) = start(Script::new()).await;
+    let asked = client::get(sprag.url("/v1/responses")).header("connection", "Upgrade").header("upgrade", "websocket");
+    let answer = asked.fetch().await.unwrap();
+    assert_eq!(answer.status, 426, "the status at which Codex goes on with HTTP");
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("no WebSockets"));
+    assert!(provider.requests().is_empty() && sprag.events().is_empty());
+}
