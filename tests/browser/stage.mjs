@@ -11,7 +11,7 @@ import { start, TOKEN } from "../clients/node/servers.mjs";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-function executable() {
+export function executable() {
   if (process.env.CHROMIUM) return process.env.CHROMIUM;
   const places = process.env.PATH.split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name)));
   const found = places.find((place) => existsSync(place));

@@ -19,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod core_file;
+pub mod demo;
 #[cfg(test)]
 mod dlp_page;
 pub mod gateway;

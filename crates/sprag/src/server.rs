@@ -58,6 +58,14 @@ impl Server {
         Ok(self.admin.local_addr()?)
     }
 
+    /// The link that logs a browser in.
+    ///
+    /// # Errors
+    /// When the system does not say where the dashboard listens.
+    pub fn login_link(&self) -> Result<String> {
+        Ok(format!("http://{}/login?token={}", self.admin_addr()?, self.token.token.reveal()))
+    }
+
     /// Says where to find what.
     ///
     /// # Errors
@@ -67,7 +75,7 @@ impl Server {
         writeln!(out, "Sprag {}", env!("CARGO_PKG_VERSION"))?;
         writeln!(out, "  proxy      http://{proxy}")?;
         if self.token.is_new {
-            writeln!(out, "  dashboard  http://{admin}/login?token={}", self.token.token.reveal())?;
+            writeln!(out, "  dashboard  {}", self.login_link()?)?;
         } else {
             writeln!(out, "  dashboard  http://{admin}/")?;
         }

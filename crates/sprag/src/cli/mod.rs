@@ -6,7 +6,9 @@ mod alerts;
 mod budgets;
 mod check;
 mod client;
+mod demo;
 mod events;
+mod init;
 mod keys;
 mod kill;
 mod prices;
@@ -14,6 +16,8 @@ pub(crate) mod replay;
 mod runs;
 mod scan;
 mod serve;
+mod session_logs;
+mod shell;
 mod status;
 mod table;
 mod tokens;
@@ -24,16 +28,31 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 use sprag_core::limits::PAGE_ROWS;
 
 use self::client::Asking;
 use crate::admin::api::document;
 use crate::config::{Flags, schema};
+use crate::demo::Wish;
 use crate::run_command;
+
+/// What `--version` says; `-V` says the version alone.
+const BUILD: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit   ",
+    env!("SPRAG_BUILD_COMMIT"),
+    "\ntarget   ",
+    env!("SPRAG_BUILD_TARGET"),
+    "\nprofile  ",
+    env!("SPRAG_BUILD_PROFILE"),
+    "\ncompiler ",
+    env!("SPRAG_BUILD_RUSTC"),
+);
 
 /// Stands between AI agents and the LLM APIs they call.
 #[derive(Debug, Parser)]
-#[command(name = "sprag", version, about, args_conflicts_with_subcommands = true)]
+#[command(name = "sprag", version, long_version = BUILD, about, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -48,6 +67,10 @@ enum Command {
         #[command(flatten)]
         flags: Flags,
     },
+    /// Watch loops being caught: scripted models, simulated agents, the real thing in between; needs no key
+    Demo(Wish),
+    /// Write a commented configuration after three questions
+    Init(init::Asked),
     /// Check a configuration and say everything that is wrong with it
     Check {
         /// The file to check [default: the one that `sprag serve` would read]
@@ -127,6 +150,17 @@ enum Command {
     Schema,
     /// Print the description of the admin API: OpenAPI 3.1, as JSON
     Openapi,
+    /// Print what makes a shell complete these commands, as in `sprag completions bash`
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write one for every command into a folder
+    Man {
+        /// The folder
+        #[arg(value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,6 +193,8 @@ pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         None => serve::serve(cli.flags),
         Some(Command::Serve { flags }) => serve::serve(flags),
+        Some(Command::Demo(wish)) => demo::play(&wish),
+        Some(Command::Init(asked)) => init::init(&asked),
         Some(Command::Check { file, json, flags }) => check::check(file, json, flags),
         Some(Command::Status { asking }) => status::status(asking),
         Some(Command::Top(asked)) => top::top(asked),
@@ -183,6 +219,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Scan(asked)) => scan::scan(&asked),
         Some(Command::Schema) => print_json(&schema()),
         Some(Command::Openapi) => print_json(document()),
+        Some(Command::Completions { shell }) => shell::completions(shell),
+        Some(Command::Man { dir }) => shell::man(dir),
     };
     match result {
         Ok(code) => code,

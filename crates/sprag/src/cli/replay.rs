@@ -12,9 +12,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sprag_core::limits::REPLAY_COMPLAINTS;
 use sprag_core::loops::{Preset, Rules};
 use sprag_core::price::Prices;
+use sprag_core::time::Timestamp;
 
+use super::keys::seconds;
+use super::session_logs::session_logs;
 use super::table::{Column, print};
-use crate::config::{Flags, Sources, load};
+use crate::clock::Clock;
+use crate::config::{Environment, Flags, Sources, load};
 use crate::replay::lines::{Lines, files};
 use crate::replay::read::{Listener, read};
 use crate::replay::report::{RunReport, Summary, Verdict};
@@ -25,7 +29,8 @@ use crate::show;
 #[derive(Debug, clap::Args)]
 pub(super) struct Asked {
     /// Recordings, plain or compressed with gzip or zstd; a folder stands for those in it, `-` for standard input
-    #[arg(value_name = "FILE", required = true)]
+    /// [default: the session logs of Claude Code and Codex on this machine]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The rules to judge by
     #[arg(long, default_value = Preset::default().as_str(), value_parser = presets())]
@@ -36,6 +41,9 @@ pub(super) struct Asked {
     /// Write one line of JSON per run into this file
     #[arg(long, value_name = "OUT")]
     verdicts: Option<PathBuf>,
+    /// Only runs that were still going so long ago, such as 30d or 12h
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    since: Option<u32>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -49,13 +57,16 @@ pub(super) struct Asked {
 
 pub(super) fn replay(asked: &Asked) -> Result<ExitCode> {
     let replay = Replay::new(rules(asked)?, Prices::embedded(), asked.declared);
-    let files = files(&asked.files)?;
+    let files =
+        if asked.files.is_empty() { files(&session_logs(&Environment::process())?)? } else { files(&asked.files)? };
+    let since = asked.since.map(|seconds| Timestamp(Clock::Real.now().0 - i64::from(seconds) * 1000));
     let bar = progress_bar(&files);
     let verdicts = asked.verdicts.as_deref().map(create).transpose()?;
     let json = asked.json.then(|| BufWriter::new(io::stdout().lock()));
     let mut hearing = Hearing {
         verdicts,
         json,
+        since,
         most_rows: asked.limit_rows,
         bar: bar.clone(),
         file: String::new(),
@@ -83,6 +94,7 @@ fn rules(asked: &Asked) -> Result<Rules> {
 struct Hearing<'a> {
     verdicts: Option<BufWriter<File>>,
     json: Option<BufWriter<io::StdoutLock<'a>>>,
+    since: Option<Timestamp>,
     bar: ProgressBar,
     file: String,
     summary: Summary,
@@ -92,6 +104,10 @@ struct Hearing<'a> {
 
 impl Listener for Hearing<'_> {
     fn judged(&mut self, run: Judged) -> io::Result<()> {
+        if self.since.is_some_and(|since| run.outcome.ended < since) {
+            self.summary.older += 1;
+            return Ok(());
+        }
         if let Some(verdicts) = &mut self.verdicts {
             serde_json::to_writer(&mut *verdicts, &Verdict::of(&run))?;
             verdicts.write_all(b"\n")?;
@@ -123,6 +139,9 @@ impl Hearing<'_> {
     fn end(mut self) -> Result<ExitCode> {
         if let Some(mut verdicts) = self.verdicts.take() {
             verdicts.flush().context("writing the verdicts")?;
+        }
+        if self.summary.runs == 0 && self.summary.older > 0 {
+            bail!("all {} recorded runs are older than that; a longer --since takes them in", self.summary.older);
         }
         if self.summary.runs == 0 {
             bail!("no recorded run could be read ({} lines were passed over)", self.summary.unread_lines);
@@ -207,6 +226,9 @@ fn print_table(summary: &Summary, rows: Vec<Vec<String>>) -> Result<()> {
         let share = of.stopped as f64 * 100.0 / of.runs.max(1) as f64;
         let (class, stopped, runs) = (show::plain(class), show::count(of.stopped), show::count(of.runs));
         writeln!(out, "{class:<11} {stopped} of {runs} runs stopped, {share:.1} %{early}")?;
+    }
+    if summary.older > 0 {
+        writeln!(out, "{} older runs were left out", show::count(summary.older))?;
     }
     if summary.unread_lines > 0 {
         writeln!(out, "{} lines could not be read", show::count(summary.unread_lines))?;

@@ -37,7 +37,7 @@ pub(super) fn serve(flags: Flags) -> Result<ExitCode> {
 }
 
 /// The first SIGTERM or Ctrl-C drains; the second one ends the program at once.
-fn cancel_on_signal(shutdown: CancellationToken) -> Result<impl Future<Output = ()>> {
+pub(super) fn cancel_on_signal(shutdown: CancellationToken) -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("catching SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("catching SIGINT")?;
     Ok(async move {

@@ -46,6 +46,7 @@ pub struct Follow<'a> {
     /// From the stop on.
     saved: Spent,
     stop: Option<Stop>,
+    latest: Timestamp,
 }
 
 /// What became of a run.
@@ -59,6 +60,8 @@ pub struct Outcome {
     pub saved: Spent,
     /// Where it would have been stopped.
     pub stop: Option<Stop>,
+    /// When it was last heard of; long ago where the recording has no dates.
+    pub ended: Timestamp,
 }
 
 impl<'a> Follow<'a> {
@@ -76,6 +79,7 @@ impl<'a> Follow<'a> {
             total: Spent::default(),
             saved: Spent::default(),
             stop: None,
+            latest: Timestamp::default(),
         }
     }
 
@@ -88,6 +92,7 @@ impl<'a> Follow<'a> {
     /// A request arrives; `end` is the hash of its whole conversation, where it carries one.
     pub fn arrive(&mut self, call: &Call<'_>, end: Option<u64>, now: Timestamp) {
         self.count(call.model.as_deref());
+        self.latest = self.latest.max(now);
         if self.is_stopped() {
             return;
         }
@@ -121,6 +126,7 @@ impl<'a> Follow<'a> {
     /// The answer to the latest request is over.
     pub fn depart(&mut self, dialect: Dialect, reply: &Reply, is_answered: bool, now: Timestamp) {
         let cost = self.cost(dialect, reply);
+        self.latest = self.latest.max(now);
         spend(&mut self.total, cost);
         if self.is_stopped() {
             return spend(&mut self.saved, cost);
@@ -134,7 +140,7 @@ impl<'a> Follow<'a> {
     /// What became of the run.
     #[must_use]
     pub fn finish(self) -> Outcome {
-        Outcome { model: self.model, total: self.total, saved: self.saved, stop: self.stop }
+        Outcome { model: self.model, total: self.total, saved: self.saved, stop: self.stop, ended: self.latest }
     }
 
     fn cost(&self, dialect: Dialect, reply: &Reply) -> Option<NanoUsd> {

@@ -67,6 +67,9 @@ pub struct Summary {
     pub detectors: BTreeMap<Detector, u64>,
     /// What labelled recordings say, class by class.
     pub classes: BTreeMap<String, ClassSummary>,
+    /// Runs that were left out because they are older than asked for.
+    #[serde(skip_serializing_if = "is_none")]
+    pub older: u64,
     /// Lines that could not be read.
     pub unread_lines: u64,
 }
@@ -155,6 +158,10 @@ impl Summary {
 /// A cost of which nothing is known is none, not zero.
 fn known(spent: Spent) -> Option<NanoUsd> {
     (spent.unpriced_steps < spent.steps || spent.steps == 0).then_some(spent.cost)
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn usd<S: Serializer>(amount: &NanoUsd, serializer: S) -> Result<S::Ok, S::Error> {
