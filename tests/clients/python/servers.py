@@ -36,6 +36,16 @@ class Sprag:
     def deactivate(self) -> None:
         self.order("PATCH", "agents/default", {"active": False})
 
+    def ask(self, path: str) -> dict:
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        with urllib.request.urlopen(urllib.request.Request(f"{self.admin}/api/v1/{path}", headers=headers)) as response:
+            return json.load(response)
+
+    def lift_all(self) -> None:
+        """Takes every kill back."""
+        for kill in self.ask("kills?limit=500")["items"]:
+            self.order("DELETE", f"kills/{kill['id']}", {})
+
     def order(self, method: str, path: str, order: dict) -> None:
         headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
         body = json.dumps(order).encode()
