@@ -3,6 +3,7 @@
 A block is run unless it stands in `NOT_RUN`. Names that pages use (`bot`, `billing`, `RUN`) exist here, so that the text is run as it is.
 """
 
+import json
 import re
 import subprocess
 import urllib.request
@@ -16,12 +17,18 @@ from blocks import ROOT, Block, blocks_of, indented_commands_of, pages, quick_st
 from stage import Stage, assert_printed, stage
 
 BUILDS = "it builds the project, which has happened before"
+NO_RELEASE = "there is no release here; tests/packaging/check makes one and installs it"
 FRAGMENT = "it is a piece of a program; the same exceptions are caught on the pages of the quick starts"
 # Blocks that are not run, by page and first line, with the reason.
 NOT_RUN = {
     ("README.md", "cargo run --release"): BUILDS,
     ("README.md", "scripts/test"): "it is what runs this",
     ("CONTRIBUTING.md", "cargo run --release          # the program"): BUILDS,
+    ("docs/deployment.md", "scripts/release --target x86_64-unknown-linux-musl"): NO_RELEASE,
+    ("docs/deployment.md", "sh install.sh sprag-0.1.0-x86_64-unknown-linux-musl.tar.gz --service"): NO_RELEASE,
+    ("docs/deployment.md", "sudo sprag status --data /var/lib/sprag"): "there is no service here",
+    ("docs/deployment.md", "docker compose up --build --detach"): "there is no Docker here",
+    ("docs/deployment.md", "kubectl create namespace sprag"): "there is no cluster here",
     ("docs/policy.md", "cargo test --release -p sprag --lib judging_cost -- --ignored --nocapture"): BUILDS,
     ("docs/stops.md", "except openai.APIStatusError as stop:"): FRAGMENT,
     ("docs/stops.md", "catch (stop) {                                       // OpenAI.APIError, Anthropic.APIError"): FRAGMENT,
@@ -42,6 +49,8 @@ monthly_limit = 500
 """
 # Files and variables that configurations name.
 FILES_ON_PAGES = re.compile(r'"(/[\w./-]+\.(?:pem|json)|/run/secrets/\w+)"')
+# Ends of names that look like keys and are files.
+NOT_A_KEY = {"db", "rs", "md", "tsv"}
 RUNNABLE = ("sh", "python", "js")
 
 
@@ -149,6 +158,31 @@ def test_mentioned_commands(path: Path) -> None:
     commands.assert_mentioned_known(str(path.relative_to(ROOT)), path.read_text())
 
 
+@pytest.fixture(scope="module")
+def schema() -> dict:
+    return json.loads(subprocess.run([servers.SPRAG, "schema"], check=True, stdout=subprocess.PIPE).stdout)
+
+
+@pytest.mark.parametrize("path", pages() + quick_starts(), ids=lambda path: path.stem)
+def test_mentioned_keys(path: Path, schema: dict) -> None:
+    """Dotted keys of the configuration in the running text exist."""
+    for key in re.findall(r"`([a-z_]+(?:\.[a-zA-Z_-]+)+)`", without_fences(path)):
+        parts = key.split(".")
+        if parts[0] in schema["properties"] and parts[-1] not in NOT_A_KEY:
+            assert has_key(schema, parts), f"{path.name} names the key {key}, which does not exist"
+
+
+def has_key(schema: dict, parts: list[str]) -> bool:
+    """Whether a path of keys leads anywhere. In a table with free names (`agents.NAME`) any name does."""
+    if not parts:
+        return True
+    if "$ref" in schema:
+        raise AssertionError("the schema has references now: follow them here")
+    under = schema.get("properties", {}).get(parts[0]) or schema.get("additionalProperties")
+    choices = [under, *under.get("anyOf", [])] if isinstance(under, dict) else []
+    return any(has_key(choice, parts[1:]) for choice in choices)
+
+
 @pytest.mark.parametrize("path", pages() + quick_starts(), ids=lambda path: path.stem)
 def test_links(path: Path) -> None:
     """Links inside of the project lead to files, and to headings that are there."""
@@ -163,9 +197,12 @@ def test_links(path: Path) -> None:
 
 
 def headings(path: Path) -> set[str]:
-    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
-    lines = re.findall(r"^#+ (.*)$", text, re.M)
+    lines = re.findall(r"^#+ (.*)$", without_fences(path), re.M)
     return {re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-") for line in lines}
+
+
+def without_fences(path: Path) -> str:
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
 
 
 def test_lists_are_current() -> None:
