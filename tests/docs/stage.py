@@ -22,7 +22,8 @@ NODE_MODULES = ROOT / "tests" / "clients" / "node" / "node_modules"
 AGENTS = ROOT / "tests" / "clients" / "agents" / "node_modules"
 # The frameworks want an older SDK than the one that the other pages show.
 WITH_FRAMEWORKS = {"crewai", "llamaindex"}
-PATIENCE_SECONDS = 120
+# Longer than any block takes on a busy machine.
+PATIENCE_SECONDS = 300
 
 # Keys that open nothing, and nothing sent to anybody but Sprag.
 READERS_ENVIRONMENT = {

@@ -8,12 +8,12 @@ import packages
 from blocks import Block, blocks_of, quick_starts
 from stage import Stage, assert_printed, stage
 
-# Blocks that are not run, by page and first line, with the reason.
-NOT_RUN: dict[tuple[str, str], str] = {}
+# Blocks that are not run, by page and how they begin, with the reason.
+NOT_RUN = {("cline", "cline auth "): "Cline is 450 MB and leaves a program running behind; tried by hand with version 3.0.65"}
 # Pages on which nothing calls Sprag, with the reason.
 NO_CALLS = {
     "README": "it shows what the pages have in common",
-    "cline": "Cline is an extension of an editor: there is no way to drive it from here",
+    "cline": NOT_RUN["cline", "cline auth "],
 }
 
 
@@ -29,6 +29,23 @@ def test_quick_start(path: Path, tmp_path: Path) -> None:
     assert stopped, "no block of the page shows a stop"
 
 
+@pytest.mark.parametrize(
+    "block", [b for path in quick_starts() for b in blocks_of(path) if packages.installs(b)], ids=lambda block: block.name
+)
+def test_installation(block: Block) -> None:
+    packages.assert_pinned(block)
+    pytest.skip("what it installs is here already, pinned")
+
+
+def is_not_run(block: Block) -> bool:
+    return any(Path(block.page).stem == page and block.text.startswith(start) for page, start in NOT_RUN)
+
+
+def test_list_is_current() -> None:
+    listed = [block for path in quick_starts() for block in blocks_of(path) if is_not_run(block)]
+    assert len(listed) == len(NOT_RUN)
+
+
 def play(here: Stage, blocks: list[Block]) -> None:
     """Runs the blocks in order. A `text` block is what the block before it prints."""
     ran: tuple[Block, str] | None = None
@@ -37,11 +54,8 @@ def play(here: Stage, blocks: list[Block]) -> None:
             assert ran, f"{block.name} shows what is printed, and there is no block before it that runs"
             assert_printed(ran[0], ran[1], block.text)
             ran = None
-        elif (block.page, block.first) in NOT_RUN:
-            print(f"{block.name} is not run: {NOT_RUN[block.page, block.first]}")
-        elif packages.installs(block):
-            packages.assert_pinned(block)
-            print(f"{block.name} is not run: what it installs is here already, pinned")
+        elif packages.installs(block) or is_not_run(block):
+            continue
         elif block.language in ("python", "js", "sh"):
             ran = block, here.run(block)
         else:
