@@ -310,15 +310,24 @@ pub const PATTERN_WORD_BYTES: usize = 64;
 pub const PATTERN_AUTOMATON_BYTES: usize = 4 << 20;
 /// Values that are never reported, and own domains: each list.
 pub const ALLOWED_VALUES: usize = 4096;
-/// Agents, budgets and models of which is known that an alert told them; the longest untouched leave first.
+/// Agents, budgets and models of which is known that an alert told them. What is over leaves first, the longest untouched
+/// before others; what lasts stays.
 pub const ALERT_SUBJECTS: usize = 4096;
+/// Alerts that one rule tells in a minute; further ones come later, put together.
+pub const ALERTS_A_MINUTE: u32 = 100;
 /// Channels of alerts.
 pub const ALERT_CHANNELS: usize = 64;
 /// Rules of alerts.
 pub const ALERT_RULES: usize = 128;
 /// Patterns of agents of one rule.
 pub const ALERT_AGENTS: usize = 256;
-/// Events that wait to be looked at for alerts; further ones are counted and dropped.
+/// Events that wait to be looked at for alerts; further ones are counted and dropped, but for those about kills and loops.
 pub const ALERT_QUEUE: usize = 16_384;
-/// Alerts on record; the oldest leave first.
+/// Agents whose kills and loops are put together while that queue is full: three kinds and a return of each.
+pub const ALERT_URGENT: usize = 4 * AGENTS_WATCHED;
+/// Alerts on record; the oldest leave first. What still waits when half of these are newer is given up.
 pub const ALERTS_KEPT: u32 = 10_000;
+/// Messages of alerts that were sent, but could not be noted as sent; while there are so many, no others are sent.
+pub const ALERTS_UNNOTED: usize = 1024;
+/// Messages of alerts on their way to one channel at the same time.
+pub const ALERTS_AT_ONCE: usize = 4;

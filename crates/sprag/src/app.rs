@@ -105,9 +105,10 @@ impl App {
             teller.send_replace(generation);
         };
         let catalog = Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?;
-        let alerts = Alerts::new(Outbox::open(data.clone())?);
+        let alerts = Alerts::new(Outbox::open(data.clone())?, &settings.alerts)?;
         let history = History::open_embedded(data, history_settings(&settings))?;
         let state = State::memory();
+        state.set_budget_marks(alerts.in_force().rules.budget_thresholds());
         remember_killed(&state, &catalog)?;
         let prices = prices(&settings)?;
         let upstreams = Upstreams::new(settings.upstreams(), &Upstreams::default());
@@ -153,8 +154,20 @@ impl App {
         self.coverage.store(Arc::new(coverage(&settings)));
         self.upstreams.store(Arc::new(upstreams));
         self.settings.store(Arc::new(settings));
+        self.reconfigure_alerts();
         self.rebuild_policies();
         Ok(())
+    }
+
+    /// Puts configured channels and rules together again with those made at run time.
+    fn reconfigure_alerts(&self) {
+        self.alerts.configure(&self.settings.load().alerts);
+        self.heed_thresholds();
+    }
+
+    /// Lets accounts say when they reach what a rule of alerts wants to hear of.
+    pub(crate) fn heed_thresholds(&self) {
+        self.state.set_budget_marks(self.alerts.in_force().rules.budget_thresholds());
     }
 
     /// Changes what is set for an agent, and puts its policy together again before anybody goes on.
@@ -197,7 +210,7 @@ impl App {
         self.history.record(event);
         self.live.tell(event);
         let settings = self.settings.load();
-        self.alerts.tell(&settings.alerts, event);
+        self.alerts.tell(event);
         logging::call(&settings.log, event);
     }
 

@@ -48,6 +48,17 @@ impl App {
     pub(crate) fn record_reached(&self, crossed: &Crossed, agent: &AgentName) {
         let Crossed { draw, at, settled } = crossed;
         let now = self.clock.now();
+        let mut detail = json!({
+            "percent": at,
+            "settled_usd": settled.as_usd(),
+            "limit_usd": draw.limit.as_usd(),
+            "level": draw.level.as_str(),
+            "window": draw.id.window.as_str(),
+        });
+        if draw.span != ALWAYS {
+            detail["since"] = draw.span.start.to_rfc3339().into();
+            detail["until"] = draw.span.end.to_rfc3339().into();
+        }
         let act = Act {
             what: ActKind::BudgetReached,
             by: "sprag".to_owned(),
@@ -55,13 +66,7 @@ impl App {
             reason: format!("{at} % of ${} used", draw.limit),
             proof: None,
             expires_at: None,
-            detail: Some(json!({
-                "percent": at,
-                "settled_usd": settled.as_usd(),
-                "limit_usd": draw.limit.as_usd(),
-                "level": draw.level.as_str(),
-                "window": draw.id.window.as_str(),
-            })),
+            detail: Some(detail),
         };
         // Not of the run: acts of a run change where it stands.
         let event = Event::of_act(self.ids.request(now), now, EventKind::Budget, agent.clone(), None, act);

@@ -119,6 +119,22 @@ impl Alert {
         }
     }
 
+    /// A number for what it is about: the same for all alerts of a rule about one subject.
+    #[must_use]
+    pub fn about(&self) -> i64 {
+        xxh3_128(format!("{}\n{}", self.rule, self.subject).as_bytes()) as i64
+    }
+
+    /// The same with an id of its own: it is not the first of its kind at that moment.
+    #[must_use]
+    pub fn numbered(self, number: u64) -> Alert {
+        if number == 0 {
+            return self;
+        }
+        let named = format!("{}\n{number}", self.id);
+        Alert { id: format!("alert_{:032x}", xxh3_128(named.as_bytes())), ..self }
+    }
+
     /// A message that only shows that a channel works.
     #[must_use]
     pub fn test(channel: &str, by: &str, at: Timestamp) -> Alert {

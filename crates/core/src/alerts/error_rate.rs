@@ -36,6 +36,13 @@ pub(super) fn is_too_high(rate: &ErrorRate, (calls, failed): (u64, u64)) -> bool
     calls >= u64::from(rate.min_requests).max(1) && failed * 100 >= calls * u64::from(rate.percent)
 }
 
+/// Whether calls are known to be well again. No calls say nothing, and few do only once they were counted for a whole
+/// window: after a restart the first one that succeeds is no proof.
+pub(super) fn is_well(rate: &ErrorRate, (calls, failed): (u64, u64), is_whole: bool) -> bool {
+    let is_enough = is_whole || calls >= u64::from(rate.min_requests).max(1);
+    calls > 0 && is_enough && failed * 100 < calls * u64::from(rate.percent)
+}
+
 fn part(rate: &ErrorRate, now: Timestamp) -> u64 {
     u64::try_from(now.0).unwrap_or(0) / (rate.window_ms / PARTS).max(1)
 }

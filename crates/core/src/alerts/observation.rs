@@ -7,6 +7,8 @@ use crate::event::{ActKind, Ending, Event, EventKind};
 use crate::id::{AgentName, RunId};
 use crate::loops::{Detector, Verdict};
 use crate::money::NanoUsd;
+use crate::policy::Span;
+use crate::time::Timestamp;
 
 /// Kinds of data that a reason names.
 const NAMED_ENTITIES: usize = 5;
@@ -28,8 +30,18 @@ pub struct Observation {
     pub is_activated: bool,
     /// What the call cost.
     pub cost: Option<NanoUsd>,
+    /// How often the same happened besides, where it was put together.
+    pub again: u64,
     /// What may be told.
     pub signals: Vec<Signal>,
+}
+
+/// What observations are put together by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UrgentKey {
+    agent: AgentName,
+    kind: Option<AlertKind>,
+    is_activated: bool,
 }
 
 /// Something that may be told.
@@ -49,9 +61,25 @@ pub struct Signal {
     pub window: Option<String>,
     /// What it rests on.
     pub proof: Option<Value>,
+    /// It is told once in this time, which a budget covers.
+    pub period: Option<Span>,
 }
 
 impl Observation {
+    /// What it is put together by when there is no room for each: what people must hear of whatever happens, and what
+    /// ends it.
+    #[must_use]
+    pub fn urgent_key(&self) -> Option<UrgentKey> {
+        let is_urgent =
+            |kind: AlertKind| matches!(kind, AlertKind::KillSwitch | AlertKind::RunKilled | AlertKind::LoopDetected);
+        let signal = self.signals.iter().find(|signal| is_urgent(signal.kind));
+        (signal.is_some() || self.is_activated).then(|| UrgentKey {
+            agent: self.agent.clone(),
+            kind: signal.map(|signal| signal.kind),
+            is_activated: self.is_activated,
+        })
+    }
+
     /// What an event says.
     #[must_use]
     pub fn of(event: &Event) -> Observation {
@@ -75,6 +103,7 @@ impl Observation {
             is_blocked: event.blocked,
             is_activated: event.act.as_ref().is_some_and(|act| act.what == ActKind::Activate),
             cost: event.cost,
+            again: 0,
             signals,
         }
     }
@@ -82,7 +111,7 @@ impl Observation {
 
 fn plain(event: &Event, kind: AlertKind, reason: String) -> Signal {
     let subject = event.agent.to_string();
-    Signal { kind, subject, reason, score: None, threshold: None, window: None, proof: None }
+    Signal { kind, subject, reason, score: None, threshold: None, window: None, proof: None, period: None }
 }
 
 fn of_verdict(event: &Event, verdict: &Verdict) -> Signal {
@@ -123,6 +152,10 @@ fn of_act(event: &Event) -> Option<Signal> {
         signal.score = percent;
         signal.window = of_detail("window").and_then(Value::as_str).map(str::to_owned);
         signal.proof = act.detail.clone();
+        let moment = |name: &str| of_detail(name).and_then(Value::as_str)?.parse::<jiff::Timestamp>().ok();
+        let until = moment("until").map_or(i64::MAX, jiff::Timestamp::as_millisecond);
+        let since = moment("since").map_or(0, jiff::Timestamp::as_millisecond);
+        signal.period = Some(Span { start: Timestamp(since), end: Timestamp(until) });
     }
     Some(signal)
 }

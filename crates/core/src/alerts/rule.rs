@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::observation::Signal;
 use crate::policy::Hours;
 use crate::time::Timestamp;
 
@@ -99,7 +100,14 @@ pub struct AlertRule {
     pub error_rate: ErrorRate,
     /// After how long without calls an agent is down; for `agent_down`.
     pub silent_ms: u64,
+    /// Percent of a budget at which it is told, for `budget`; none for [`BUDGET_THRESHOLDS`] and every stage.
+    pub thresholds: Vec<u8>,
+    /// Every channel is told, whichever there are; `channels` are those at the moment.
+    pub is_for_all: bool,
 }
+
+/// Percent of a budget at which it is told unless a rule says otherwise.
+pub const BUDGET_THRESHOLDS: [u8; 3] = [50, 80, 100];
 
 /// When calls fail too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,9 +135,28 @@ impl AlertRule {
     pub fn covers(&self, agent: &str) -> bool {
         self.agents.iter().any(|pattern| agent_matches(pattern, agent))
     }
+
+    /// Whether it is about this.
+    pub(super) fn is_about(&self, signal: &Signal) -> bool {
+        let percent = signal.score.map(|percent| percent as u8);
+        let is_told_at = || self.thresholds.is_empty() || percent.is_some_and(|at| self.thresholds.contains(&at));
+        self.kind == signal.kind && (self.kind != AlertKind::Budget || is_told_at())
+    }
 }
 
 impl AlertRules {
+    /// Percent of budgets that somebody wants to hear of, in ascending order.
+    #[must_use]
+    pub fn budget_thresholds(&self) -> Vec<u8> {
+        let budgets = self.rules.iter().filter(|rule| rule.kind == AlertKind::Budget);
+        let wanted = budgets.flat_map(|rule| match rule.thresholds.is_empty() {
+            true => &BUDGET_THRESHOLDS[..],
+            false => &rule.thresholds,
+        });
+        let sorted: std::collections::BTreeSet<u8> = wanted.copied().collect();
+        sorted.into_iter().collect()
+    }
+
     /// Whether the rule has to wait now.
     #[must_use]
     pub fn is_quiet(&self, rule: &AlertRule, now: Timestamp) -> bool {

@@ -6,20 +6,19 @@ use super::forms;
 use super::*;
 use crate::event::{Act, ActKind, Ending, Event, EventKind, RunOrigin, RunRecord};
 use crate::id::{AgentName, RunId};
-use crate::limits::ALERT_SUBJECTS;
 use crate::loops::{Action, Detector, Finding, Mode, Proof, ProofStep, Verdict};
 use crate::money::NanoUsd;
 use crate::policy::{Hours, Zone};
 use crate::time::Timestamp;
 
-const START: Timestamp = Timestamp(1_780_000_000_000);
+pub(super) const START: Timestamp = Timestamp(1_780_000_000_000);
 const MINUTE: i64 = 60_000;
 
-fn after(minutes: i64) -> Timestamp {
+pub(super) fn after(minutes: i64) -> Timestamp {
     Timestamp(START.0 + minutes * MINUTE)
 }
 
-fn rule(kind: AlertKind) -> AlertRule {
+pub(super) fn rule(kind: AlertKind) -> AlertRule {
     AlertRule {
         name: kind.as_str().to_owned(),
         kind,
@@ -31,16 +30,18 @@ fn rule(kind: AlertKind) -> AlertRule {
         keeps_quiet: true,
         error_rate: ErrorRate { percent: 50, min_requests: 10, window_ms: 5 * 60_000 },
         silent_ms: 10 * 60_000,
+        thresholds: Vec::new(),
+        is_for_all: false,
     }
 }
 
-fn engine(rules: Vec<AlertRule>) -> Engine {
+pub(super) fn engine(rules: Vec<AlertRule>) -> Engine {
     let mut engine = Engine::default();
     engine.set_rules(Arc::new(AlertRules { rules, quiet: Hours::default() }));
     engine
 }
 
-fn call(agent: &str) -> Event {
+pub(super) fn call(agent: &str) -> Event {
     let mut event = Event::new("req_1".to_owned(), START, EventKind::LlmCall);
     event.agent = AgentName::parse(agent).unwrap();
     let id = RunId::parse("task-1#key-4k2m9x0a").unwrap();
@@ -49,7 +50,7 @@ fn call(agent: &str) -> Event {
     event
 }
 
-fn looping(agent: &str, detector: Detector) -> Event {
+pub(super) fn looping(agent: &str, detector: Detector) -> Event {
     let steps = [3, 5, 7].map(|step| ProofStep { step, alike: "exact".to_owned(), ..ProofStep::default() });
     let proof = Proof {
         summary: "search was called 3 times with the same result".to_owned(),
@@ -68,7 +69,7 @@ fn looping(agent: &str, detector: Detector) -> Event {
     event
 }
 
-fn act(kind: EventKind, what: ActKind, run: bool) -> Event {
+pub(super) fn act(kind: EventKind, what: ActKind, run: bool) -> Event {
     let act = Act {
         what,
         by: "sprag".to_owned(),
@@ -82,11 +83,11 @@ fn act(kind: EventKind, what: ActKind, run: bool) -> Event {
     Event::of_act("req_2".to_owned(), START, kind, AgentName::parse("bot").unwrap(), run, act)
 }
 
-fn see(engine: &mut Engine, event: &Event, now: Timestamp) -> Vec<Alert> {
+pub(super) fn see(engine: &mut Engine, event: &Event, now: Timestamp) -> Vec<Alert> {
     engine.observe(&Observation::of(event), now, Some(NanoUsd(1_500_000_000)))
 }
 
-fn states(alerts: &[Alert]) -> Vec<(AlertState, u64)> {
+pub(super) fn states(alerts: &[Alert]) -> Vec<(AlertState, u64)> {
     alerts.iter().map(|alert| (alert.state, alert.suppressed)).collect()
 }
 
@@ -177,7 +178,9 @@ fn failures_are_told_from_the_threshold_on_and_end_by_themselves() {
     assert_eq!(told[0].occurrence.reason, "5 of 10 calls failed");
     assert_eq!(see(&mut engine, &failed, START), [], "it lasts");
     assert_eq!(engine.tick(after(4)), []);
-    assert_eq!(states(&engine.tick(after(5))), [(AlertState::Recovered, 0)]);
+    assert_eq!(engine.tick(after(5)), [], "no calls say nothing");
+    assert_eq!(see(&mut engine, &call("bot"), after(6)), []);
+    assert_eq!(states(&engine.tick(after(6))), [(AlertState::Recovered, 0)]);
     let mut refused = looping("other", Detector::Exact);
     refused.verdict = None;
     (0..20).for_each(|_| assert_eq!(see(&mut engine, &refused, START), [], "refusals are no failures"));
@@ -210,34 +213,6 @@ fn quiet_hours_hold_alerts_back_and_tell_them_afterwards() {
     let held = |alerts: Vec<Alert>| states(&alerts.into_iter().filter(|a| a.rule != "loud").collect::<Vec<_>>());
     assert_eq!(held(engine.tick(after(8 * 60))), [], "06:26");
     assert_eq!(held(engine.tick(after(8 * 60 + 40))), [(AlertState::Firing, 2)], "07:06");
-}
-
-#[test]
-fn a_cooldown_goes_on_after_a_restart() {
-    let event = looping("bot", Detector::Exact);
-    let told = see(&mut engine(vec![rule(AlertKind::LoopDetected)]), &event, START);
-    let kept: Alert = serde_json::from_value(serde_json::to_value(&told[0]).unwrap()).unwrap();
-    assert_eq!(kept, told[0]);
-    let mut engine = engine(vec![rule(AlertKind::LoopDetected)]);
-    engine.restore(&kept, START);
-    assert_eq!(see(&mut engine, &event, after(14)), []);
-    assert_eq!(states(&engine.tick(after(15))), [(AlertState::Digest, 1)]);
-}
-
-#[test]
-fn what_is_remembered_is_bounded() {
-    let mut engine = engine(vec![rule(AlertKind::UnpricedModel)]);
-    let mut event = call("bot");
-    event.unpriced = true;
-    let mut told = |number: usize, engine: &mut Engine| {
-        event.model = Some(format!("m{number}"));
-        see(engine, &event, Timestamp(START.0 + number as i64)).len()
-    };
-    for number in 0..=ALERT_SUBJECTS {
-        assert_eq!(told(number, &mut engine), 1);
-    }
-    assert_eq!(told(1, &mut engine), 0, "still known");
-    assert_eq!(told(0, &mut engine), 1, "the oldest was forgotten");
 }
 
 #[test]

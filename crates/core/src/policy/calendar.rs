@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
+use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
@@ -18,7 +19,7 @@ pub struct Zone(TimeZone);
 pub struct BadZone(String);
 
 /// From a moment up to, and not including, another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// Its first moment.
     pub start: Timestamp,

@@ -92,7 +92,7 @@ impl Admin {
 
     /// Whether anybody is told of what happens while they do not look.
     fn has_alert_channel(&self) -> bool {
-        !self.app.settings.load().alerts.channels.is_empty()
+        !self.app.alerts.in_force().channels.is_empty()
     }
 
     /// No call goes out: somebody pressed the panic button.

@@ -1,23 +1,23 @@
-//! From the outbox to the channels: each by itself, in order, again until it has them.
+//! From the outbox to the channels: a few messages at a time for each, again until it has them.
 //!
-//! A channel that fails is left alone for longer each time, and with it all that waits for it. Whoever was cut off
-//! between the answer and the note sends again, with the same id.
+//! A message that fails waits by itself and holds up nobody but those about the same; a channel that is down is tried with
+//! one message at a time. Whoever was cut off between the answer and the note sends again, with the same id; whom only the
+//! disk refused does not.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sprag_core::limits::ALERTS_AT_ONCE;
 use sprag_core::time::Timestamp;
 use sprag_store::StoreError;
 use sprag_store::outbox::{Delivery, DeliveryState};
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 
-use super::{Failure, Health, send};
+use super::health::{self, LONGEST_WAIT_MS};
+use super::{Failure, send};
 use crate::app::App;
-use crate::config::Channel;
 
-const FIRST_WAIT_MS: u64 = 1000;
-const LONGEST_WAIT_MS: u64 = 60_000;
 /// What could not be delivered for so long is given up.
 const GIVEN_UP_AFTER_MS: u64 = 24 * 3_600_000;
 /// The clock that deliveries wait by is looked at so often.
@@ -26,137 +26,168 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 const NOTHING_WAITS: Duration = Duration::from_secs(3600);
 const READ_AGAIN: Duration = Duration::from_secs(5);
 
+/// The messages that are being sent.
+#[derive(Default)]
+struct UnderWay {
+    tasks: JoinSet<()>,
+    /// By the task; of each the delivery as it was.
+    messages: HashMap<Id, Delivery>,
+}
+
 impl App {
     /// Delivers what is in the outbox, for as long as the program runs.
     pub(crate) async fn deliver_alerts(self: Arc<Self>) {
-        let mut under_way: JoinSet<String> = JoinSet::new();
-        let mut busy: HashSet<String> = HashSet::new();
+        let mut under_way = UnderWay::default();
         loop {
-            let (waiting, pause) = match self.waiting_alerts().await {
-                Ok(waiting) => {
-                    let pause = if waiting.is_empty() { NOTHING_WAITS } else { LOOK_AGAIN };
-                    (waiting, pause)
-                }
+            let pause = match self.send_due(&mut under_way).await {
+                Ok(true) => LOOK_AGAIN,
+                Ok(false) => NOTHING_WAITS,
                 Err(error) => {
-                    tracing::error!(%error, "alerts on their way cannot be read; trying again");
-                    (Vec::new(), READ_AGAIN)
+                    if let Some(times) = self.alerts.complaints.unread.count(1) {
+                        tracing::error!(%error, times, "alerts on their way cannot be read; trying again");
+                    }
+                    READ_AGAIN
                 }
             };
-            let mut by_channel: BTreeMap<String, Vec<Delivery>> = BTreeMap::new();
-            waiting.into_iter().for_each(|one| by_channel.entry(one.channel.clone()).or_default().push(one));
-            let now = self.clock.now();
-            for (channel, deliveries) in by_channel {
-                let is_due = self.alerts.health(&channel).closed_until <= now && deliveries[0].next_at <= now;
-                if is_due && busy.insert(channel.clone()) {
-                    under_way.spawn(self.clone().deliver_to(channel, deliveries));
-                }
-            }
             tokio::select! {
                 () = self.alerts.wake.notified() => {}
-                Some(done) = under_way.join_next() => match done {
-                    Ok(channel) => drop(busy.remove(&channel)),
-                    Err(_) => busy.clear(),
+                Some(done) = under_way.tasks.join_next_with_id() => match done {
+                    Ok((id, ())) => drop(under_way.messages.remove(&id)),
+                    // Only the message that it happened to; the others go on.
+                    Err(failed) => if let Some(delivery) = under_way.messages.remove(&failed.id()) {
+                        self.finish(delivery, Err(Failure::MayPass("sending it failed within Sprag".to_owned()))).await;
+                    },
                 },
                 () = tokio::time::sleep(pause) => {}
             }
         }
     }
 
-    async fn waiting_alerts(&self) -> Result<Vec<Delivery>, StoreError> {
+    /// Begins to send what is due and has room. Says whether anything waits.
+    async fn send_due(self: &Arc<Self>, under_way: &mut UnderWay) -> Result<bool, StoreError> {
+        self.note_again().await;
         let outbox = self.alerts.outbox.clone();
-        tokio::task::spawn_blocking(move || outbox.waiting()).await.unwrap_or(Err(StoreError::WriterGone))
-    }
-
-    async fn deliver_to(self: Arc<Self>, name: String, deliveries: Vec<Delivery>) -> String {
-        let channel = self.settings.load().alerts.channels.get(&name).cloned();
-        for delivery in deliveries {
-            let is_cut_short = !self.deliver(channel.as_deref(), delivery).await;
-            if is_cut_short {
-                break;
+        let channels = blocking(move || outbox.waiting_channels()).await?;
+        let has_any = !channels.is_empty();
+        if self.alerts.unnoted.is_full() {
+            return Ok(true);
+        }
+        let now = self.clock.now();
+        let mut wanted = Vec::new();
+        for channel in channels {
+            let busy = under_way.messages.values().filter(|one| one.channel == channel).count();
+            let health = self.alerts.health(&channel);
+            // A clock that was set back must not keep it closed.
+            let is_closed = health.closed_until > now && health.closed_until <= horizon(now);
+            let room = match health.is_down() {
+                true => usize::from(busy == 0 && !is_closed),
+                false => ALERTS_AT_ONCE.saturating_sub(busy),
+            };
+            if room > 0 {
+                let page = room + busy + self.alerts.unnoted.count(&channel);
+                wanted.push((channel, health.failures > 0, room, page));
             }
         }
-        name
+        let outbox = self.alerts.outbox.clone();
+        let due = blocking(move || {
+            let read = wanted.into_iter().map(|(channel, is_strict, room, page)| {
+                Ok((room, outbox.due(&channel, now, horizon(now), is_strict, page)?))
+            });
+            read.collect::<Result<Vec<_>, StoreError>>()
+        })
+        .await?;
+        for (room, page) in due {
+            let mut begun = 0;
+            for delivery in page.into_iter().filter_map(|one| self.alerts.unnoted.known(one, now)) {
+                let is_in_line = under_way.messages.values().any(|one| {
+                    one.channel == delivery.channel && (one.seq == delivery.seq || one.about == delivery.about)
+                });
+                if begun < room && !is_in_line {
+                    let task = under_way.tasks.spawn(self.clone().deliver(delivery.clone()));
+                    under_way.messages.insert(task.id(), delivery);
+                    begun += 1;
+                }
+            }
+        }
+        Ok(has_any)
     }
 
-    /// Tries one delivery; whether the next one is worth a try.
-    async fn deliver(&self, channel: Option<&Channel>, mut delivery: Delivery) -> bool {
+    /// Tries one delivery, with the settings of this moment.
+    async fn deliver(self: Arc<Self>, delivery: Delivery) {
         let (outbox, seq) = (self.alerts.outbox.clone(), delivery.seq);
-        let read = tokio::task::spawn_blocking(move || outbox.alert(seq)).await;
-        let alert = read.unwrap_or(Err(StoreError::WriterGone));
+        let alert = blocking(move || outbox.alert(seq)).await;
+        let channel = self.alerts.in_force().channels.get(&delivery.channel).cloned();
         let sent = match (channel, &alert) {
             (_, Err(error)) => Err(Failure::MayPass(error.to_string())),
             (None, _) => Err(Failure::Final("the channel is no longer configured".to_owned())),
             (_, Ok(None)) => Err(Failure::Final("the alert is no longer on record".to_owned())),
-            (Some(channel), Ok(Some(alert))) => send::send(channel, alert, self.clock.now()).await,
+            (Some(channel), Ok(Some(alert))) => send::send(&channel, alert, self.clock.now()).await,
         };
+        self.finish(delivery, sent).await;
+    }
+
+    /// Notes how a try went.
+    async fn finish(&self, mut delivery: Delivery, sent: Result<(), Failure>) {
         let now = self.clock.now();
         delivery.attempts += 1;
+        let is_old = now.since_ms(delivery.queued_at) >= GIVEN_UP_AFTER_MS;
         let (state, error) = match sent {
             Ok(()) => (DeliveryState::Delivered, None),
             Err(Failure::Final(said)) => (DeliveryState::GivenUp, Some(said)),
-            Err(Failure::MayPass(said)) => {
-                let since = alert.ok().flatten().and_then(|alert| alert.at.parse::<jiff::Timestamp>().ok());
-                let is_old = since.is_some_and(|at| now.since_ms(Timestamp(at.as_millisecond())) >= GIVEN_UP_AFTER_MS);
-                (if is_old { DeliveryState::GivenUp } else { DeliveryState::Waiting }, Some(said))
+            Err(Failure::MayPass(said)) if is_old => {
+                (DeliveryState::GivenUp, Some(format!("given up after 24 hours: {said}")))
             }
+            Err(Failure::MayPass(said)) => (DeliveryState::Waiting, Some(said)),
         };
-        let closed_until = self.note_health(&delivery.channel, error.clone(), now);
+        let is_back = self.alerts.health.note(&delivery.channel, delivery.seq, error.clone(), now);
         if state == DeliveryState::GivenUp {
-            tracing::error!(channel = delivery.channel, error, "an alert was given up");
+            self.count_given_up(1, error.as_deref().unwrap_or_default());
         }
-        delivery.next_at = closed_until;
+        delivery.next_at = health::after(now, delivery.attempts);
         delivery.done_at = (state != DeliveryState::Waiting).then_some(now);
         (delivery.state, delivery.error) = (state, error);
-        let goes_on = delivery.error.is_none() || channel.is_none();
-        let name = delivery.channel.clone();
-        let (outbox, noted) = (self.alerts.outbox.clone(), delivery);
-        let written = tokio::task::spawn_blocking(move || outbox.note(&noted)).await;
-        if let Err(error) = written.unwrap_or(Err(StoreError::WriterGone)) {
-            tracing::error!(%error, "what became of an alert could not be put on record; it may be sent again");
-            // Not at once: a full disk would make a flood of it.
-            self.note_health(&name, Some("what became of it could not be put on record".to_owned()), now);
-            return false;
+        let (outbox, noted) = (self.alerts.outbox.clone(), delivery.clone());
+        if let Err(error) = blocking(move || outbox.note(&noted)).await {
+            if let Some(times) = self.alerts.complaints.unnoted.count(1) {
+                tracing::error!(%error, times, "what became of an alert cannot be put on record; it is not sent again");
+            }
+            self.alerts.unnoted.keep(delivery);
+            return;
         }
-        // After a failure the channel is left alone, whatever became of this one; without a channel nothing is sent.
-        goes_on
+        self.alerts.unnoted.forget(&delivery);
+        if is_back {
+            self.hasten(&delivery.channel).await;
+        }
     }
 
-    /// Gives until when the channel is left alone.
-    pub(super) fn note_health(&self, channel: &str, error: Option<String>, now: Timestamp) -> Timestamp {
-        let mut all = self.alerts.all_health();
-        let failures = match &error {
-            Some(_) => all.get(channel).map_or(0, |health| health.failures).saturating_add(1),
-            None => 0,
-        };
-        if failures == 1 {
-            tracing::warn!(channel, error, "an alert could not be delivered");
+    /// A channel works again: what waits for it need wait no longer.
+    pub(super) async fn hasten(&self, channel: &str) {
+        let (outbox, name, now) = (self.alerts.outbox.clone(), channel.to_owned(), self.clock.now());
+        if let Err(error) = blocking(move || outbox.hasten(&name, now)).await {
+            tracing::warn!(%error, channel, "messages that wait for a channel which works again come later");
         }
-        let wait = i64::try_from(wait_ms(failures, rand::random_range(0.75..1.25))).unwrap_or(i64::MAX);
-        let closed_until = Timestamp(now.0.saturating_add(wait));
-        all.insert(channel.to_owned(), Health { failures, closed_until, error });
-        closed_until
+        self.alerts.wake();
+    }
+
+    /// Notes what the disk refused before.
+    async fn note_again(&self) {
+        for delivery in self.alerts.unnoted.list() {
+            let (outbox, noted) = (self.alerts.outbox.clone(), delivery.clone());
+            if blocking(move || outbox.note(&noted)).await.is_err() {
+                return;
+            }
+            self.alerts.unnoted.forget(&delivery);
+        }
     }
 }
 
-/// How long a channel is left alone after so many failures in a row. `jitter` keeps channels of several programs apart.
-fn wait_ms(failures: u32, jitter: f64) -> u64 {
-    if failures == 0 {
-        return 0;
-    }
-    let doubled = FIRST_WAIT_MS.saturating_mul(1 << (failures - 1).min(16));
-    (doubled.min(LONGEST_WAIT_MS) as f64 * jitter) as u64
+/// No try is ever further away than this.
+fn horizon(now: Timestamp) -> Timestamp {
+    Timestamp(now.0.saturating_add(2 * LONGEST_WAIT_MS as i64))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failing_channel_is_left_alone_for_longer_each_time() {
-        assert_eq!(
-            [0, 1, 2, 3, 6, 7, 8, u32::MAX].map(|failures| wait_ms(failures, 1.0)),
-            [0, 1000, 2000, 4000, 32_000, 60_000, 60_000, 60_000]
-        );
-        assert_eq!((wait_ms(1, 0.75), wait_ms(1, 1.25)), (750, 1250));
-    }
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(StoreError::WriterGone))
 }

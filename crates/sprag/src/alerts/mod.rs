@@ -1,8 +1,9 @@
 //! Telling people: events come in on a bounded queue that never waits, rules decide, and what is to be told is on disk
 //! before it is sent.
 //!
-//! - `watch`: from events to alerts
-//! - `deliver`: from the outbox to the channels, again until they have it
+//! - `queue`: from the path of requests; `watch`: from events to alerts
+//! - `made`: channels and rules of the run time, over the configured ones
+//! - `deliver`: from the outbox to the channels, again until they have it; `health`: how channels do
 //! - `send`, `post`, `smtp`: one message; `address`, `connect`: where it may go
 //!
 //! No request ever waits for any of this.
@@ -10,45 +11,86 @@
 mod address;
 mod connect;
 mod deliver;
+mod health;
+mod made;
 mod post;
+mod queue;
+mod rarely;
 mod send;
 mod smtp;
+mod unnoted;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
+use serde_json::Value;
 use sprag_core::alerts::{Alert, Observation};
 use sprag_core::event::Event;
-use sprag_core::limits::ALERT_QUEUE;
-use sprag_core::time::Timestamp;
+use sprag_store::outbox::{Made, MadeKind};
 use sprag_store::{Outbox, StoreError};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
+use self::health::AllHealth;
+pub use self::health::Health;
+use self::made::MadeAlerts;
+use self::queue::Queue;
+use self::rarely::Rarely;
+use self::unnoted::Unnoted;
 use crate::app::App;
 use crate::config;
 
+/// A test is no message of the outbox.
+const TEST: i64 = -1;
+
 /// Alerts of a running Sprag.
 pub struct Alerts {
-    seen: mpsc::Sender<Observation>,
-    to_watch: Mutex<Option<mpsc::Receiver<Observation>>>,
-    dropped: AtomicU64,
+    queue: Queue,
+    /// What is configured, with what was made at run time.
+    in_force: ArcSwap<config::Alerts>,
+    made: Mutex<MadeAlerts>,
     /// What is on its way, and what was.
     pub outbox: Arc<Outbox>,
     wake: Notify,
-    health: Mutex<BTreeMap<String, Health>>,
+    health: AllHealth,
+    unnoted: Unnoted,
+    counts: Counts,
+    complaints: Complaints,
 }
 
-/// How a channel does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Health {
-    /// Tries in a row that failed.
-    pub failures: u32,
-    /// Nothing is tried before.
-    pub closed_until: Timestamp,
-    /// Why the last one failed.
-    pub error: Option<String>,
+/// What was not told as it should have been, since the start.
+#[derive(Default)]
+struct Counts {
+    dropped: AtomicU64,
+    untold: AtomicU64,
+    delayed: AtomicU64,
+    given_up: AtomicU64,
+}
+
+/// The same, for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlertCounts {
+    /// Events that nobody looked at, because too many came at once.
+    pub dropped: u64,
+    /// Things that were not told, because there was no room to know about them.
+    pub untold: u64,
+    /// Alerts that came later, because their rule had told enough in that minute.
+    pub delayed: u64,
+    /// Messages that are no longer tried.
+    pub given_up: u64,
+}
+
+/// What goes wrong often is said once a minute.
+#[derive(Default)]
+struct Complaints {
+    dropped: Rarely,
+    untold: Rarely,
+    delayed: Rarely,
+    given_up: Rarely,
+    unwritten: Rarely,
+    unnoted: Rarely,
+    unread: Rarely,
 }
 
 /// A message that did not arrive.
@@ -61,38 +103,115 @@ enum Failure {
 }
 
 impl Alerts {
-    /// Takes over what was on its way.
-    #[must_use]
-    pub fn new(outbox: Outbox) -> Alerts {
-        let (seen, to_watch) = mpsc::channel(ALERT_QUEUE);
-        Alerts {
-            seen,
-            to_watch: Mutex::new(Some(to_watch)),
-            dropped: AtomicU64::new(0),
+    /// Takes over what was on its way, and what was made at run time.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn new(outbox: Outbox, configured: &config::Alerts) -> Result<Alerts, StoreError> {
+        let made = MadeAlerts::new(outbox.made()?);
+        let alerts = Alerts {
+            queue: Queue::new(),
+            in_force: ArcSwap::default(),
+            made: Mutex::new(made),
             outbox: Arc::new(outbox),
             wake: Notify::new(),
-            health: Mutex::default(),
+            health: AllHealth::default(),
+            unnoted: Unnoted::default(),
+            counts: Counts::default(),
+            complaints: Complaints::default(),
+        };
+        alerts.configure(configured);
+        Ok(alerts)
+    }
+
+    /// Channels and rules that count now.
+    #[must_use]
+    pub fn in_force(&self) -> Arc<config::Alerts> {
+        self.in_force.load_full()
+    }
+
+    /// Takes a new configuration.
+    pub(crate) fn configure(&self, configured: &config::Alerts) {
+        self.put_in_force(&self.made(), configured);
+    }
+
+    fn put_in_force(&self, made: &MadeAlerts, configured: &config::Alerts) {
+        let (in_force, problems) = made.over(configured);
+        for problem in problems {
+            tracing::warn!("alerts made at run time: {problem}");
+        }
+        self.health.retain(|channel| in_force.channels.contains_key(channel));
+        self.in_force.store(Arc::new(in_force));
+    }
+
+    fn made(&self) -> std::sync::MutexGuard<'_, MadeAlerts> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was made at run time, as it was written. A channel's has its secrets.
+    pub(crate) fn written(&self, kind: MadeKind, name: &str) -> Option<Value> {
+        self.made().of_kind(kind).get(name).cloned()
+    }
+
+    /// The rules made at run time that name a channel.
+    pub(crate) fn rules_naming(&self, channel: &str) -> Vec<String> {
+        self.made().naming(channel)
+    }
+
+    /// Makes or changes a channel or a rule, or takes it away; from the next alert on.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing changes.
+    pub(crate) fn make(
+        &self,
+        kind: MadeKind,
+        name: &str,
+        written: Option<Value>,
+        configured: &config::Alerts,
+    ) -> Result<(), StoreError> {
+        let mut made = self.made();
+        match written {
+            Some(written) => {
+                self.outbox.make(&Made { kind, name: name.to_owned(), body: written.to_string() })?;
+                made.of_kind(kind).insert(name.to_owned(), written);
+            }
+            None => {
+                self.outbox.unmake(kind, name)?;
+                made.of_kind(kind).remove(name);
+            }
+        }
+        self.put_in_force(&made, configured);
+        Ok(())
+    }
+
+    /// Takes note of an event. Never waits: what finds no room is put together or counted.
+    pub(crate) fn tell(&self, event: &Event) {
+        if !self.in_force.load().rules.rules.is_empty() {
+            self.queue.put(Observation::of(event));
         }
     }
 
-    /// Takes note of an event. Never waits: what finds no room is counted.
-    pub(crate) fn tell(&self, settings: &config::Alerts, event: &Event) {
-        if settings.rules.rules.is_empty() {
-            return;
-        }
-        if self.seen.try_send(Observation::of(event)).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Lets deliveries look at the outbox.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
     }
 
     /// How a channel does.
     #[must_use]
     pub fn health(&self, channel: &str) -> Health {
-        self.all_health().get(channel).cloned().unwrap_or_default()
+        self.health.of(channel)
     }
 
-    fn all_health(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Health>> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What was not told as it should have been.
+    #[must_use]
+    pub fn counts(&self) -> AlertCounts {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        AlertCounts {
+            dropped: of(&self.counts.dropped),
+            untold: of(&self.counts.untold),
+            delayed: of(&self.counts.delayed),
+            given_up: of(&self.counts.given_up),
+        }
     }
 }
 
@@ -107,7 +226,7 @@ impl App {
         name: &str,
         by: &str,
     ) -> Result<Option<(Alert, Option<String>)>, StoreError> {
-        let Some(channel) = self.settings.load().alerts.channels.get(name).cloned() else { return Ok(None) };
+        let Some(channel) = self.alerts.in_force().channels.get(name).cloned() else { return Ok(None) };
         let now = self.clock.now();
         let mut alert = Alert::test(name, by, now);
         alert.link = Some(format!("{}/alerts", self.dashboard_url()));
@@ -115,7 +234,9 @@ impl App {
             Ok(()) => None,
             Err(Failure::MayPass(said) | Failure::Final(said)) => Some(said),
         };
-        self.note_health(name, error.clone(), self.clock.now());
+        if self.alerts.health.note(name, TEST, error.clone(), self.clock.now()) {
+            self.hasten(name).await;
+        }
         let (outbox, tried, failed) = (self.alerts.outbox.clone(), alert.clone(), error.clone());
         let (channel, done_at) = (name.to_owned(), self.clock.now());
         let noted = tokio::task::spawn_blocking(move || outbox.add_done(&tried, done_at, &channel, failed)).await;
@@ -128,48 +249,5 @@ impl App {
     pub(crate) fn dashboard_url(&self) -> String {
         let settings = self.settings.load();
         settings.alerts.dashboard_url.clone().unwrap_or_else(|| format!("http://{}", settings.admin.listen))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use sprag_core::event::EventKind;
-    use sprag_store::DataDir;
-
-    use super::*;
-
-    #[test]
-    fn a_full_queue_drops_and_counts_and_nobody_waits() {
-        let folder = tempfile::tempdir().unwrap();
-        let outbox = Outbox::open(Arc::new(DataDir::open(folder.path()).unwrap())).unwrap();
-        let alerts = Alerts::new(outbox);
-        let event = Event::new("req_1".to_owned(), Timestamp(1), EventKind::LlmCall);
-        let silent = config::Alerts::default();
-        alerts.tell(&silent, &event);
-        assert_eq!(alerts.seen.capacity(), ALERT_QUEUE, "without rules nothing is kept");
-        let mut settings = config::Alerts::default();
-        Arc::make_mut(&mut settings.rules).rules.push(any_rule());
-        for _ in 0..ALERT_QUEUE {
-            alerts.tell(&settings, &event);
-        }
-        assert_eq!(alerts.dropped.load(Ordering::Relaxed), 0);
-        alerts.tell(&settings, &event);
-        assert_eq!(alerts.dropped.load(Ordering::Relaxed), 1);
-    }
-
-    fn any_rule() -> sprag_core::alerts::AlertRule {
-        use sprag_core::alerts::{AlertKind, AlertRule, ErrorRate};
-        AlertRule {
-            name: "dlp".to_owned(),
-            kind: AlertKind::Dlp,
-            agents: vec!["*".to_owned()],
-            channels: Vec::new(),
-            cooldown_ms: 0,
-            repeat_ms: None,
-            tells_recovery: false,
-            keeps_quiet: false,
-            error_rate: ErrorRate { percent: 1, min_requests: 1, window_ms: 1 },
-            silent_ms: 1,
-        }
     }
 }

@@ -52,8 +52,22 @@ fn judge(status: StatusCode) -> Result<(), Failure> {
     let said = format!("answered {status}");
     match status.as_u16() {
         200..=299 => Ok(()),
-        300..=399 => Err(Failure::Final(format!("{said}; redirects are not followed"))),
-        408 | 425 | 429 | 500.. => Err(Failure::MayPass(said)),
-        _ => Err(Failure::Final(said)),
+        300..=399 => Err(Failure::MayPass(format!("{said}; redirects are not followed"))),
+        // This message will never be taken. Everything else somebody can mend meanwhile: an address, a password, a right.
+        400 | 413 | 422 => Err(Failure::Final(said)),
+        _ => Err(Failure::MayPass(said)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_message_that_will_never_be_taken_is_given_up() {
+        let is_final = |code: u16| matches!(judge(StatusCode::from_u16(code).unwrap()), Err(Failure::Final(_)));
+        let given_up: Vec<u16> = (200..600).filter(|code| is_final(*code)).collect();
+        assert_eq!(given_up, [400, 413, 422]);
+        assert!(judge(StatusCode::NO_CONTENT).is_ok());
     }
 }

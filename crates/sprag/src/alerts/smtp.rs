@@ -17,6 +17,7 @@ use crate::config::{Channel, Mail};
 /// Longest line of an answer, and most lines of one.
 const LINE_BYTES: u64 = 4096;
 const LINES: usize = 100;
+const RECIPIENT: &str = "a recipient";
 
 /// Sends a mail. Its id is the same each time: whoever has seen it drops it.
 pub(super) async fn send(
@@ -38,12 +39,12 @@ pub(super) async fn send(
             session.expect("the connection", 220).await?;
             let offers = session.ask("EHLO sprag", "EHLO", 250).await?;
             if !offers.iter().any(|offer| offer.eq_ignore_ascii_case("STARTTLS")) {
-                return Err(Failure::Final("the mail server does not offer STARTTLS".to_owned()));
+                return Err(Failure::MayPass("the mail server does not offer STARTTLS".to_owned()));
             }
             session.ask("STARTTLS", "STARTTLS", 220).await?;
             // Bytes from before the encryption must not count as said under it.
             if !session.pipe.buffer().is_empty() {
-                return Err(Failure::Final("the mail server spoke before the encryption stood".to_owned()));
+                return Err(Failure::MayPass("the mail server spoke before the encryption stood".to_owned()));
             }
             let pipe = encrypt(session.pipe.into_inner(), &mail.host, ca_file).await?;
             talk(Session::new(pipe), false, mail, &text).await
@@ -61,8 +62,18 @@ async fn talk<P: Pipe>(mut session: Session<P>, is_greeted: bool, mail: &Mail, t
         session.ask(&format!("AUTH PLAIN {login}"), "the password", 235).await?;
     }
     session.ask(&format!("MAIL FROM:<{}>", mail.from), "the sender", 250).await?;
+    let mut refused = None;
+    let mut taken = 0;
     for to in &mail.to {
-        session.ask(&format!("RCPT TO:<{to}>"), "a recipient", 250).await?;
+        match session.ask(&format!("RCPT TO:<{to}>"), RECIPIENT, 250).await {
+            Ok(_) => taken += 1,
+            // The others may take it.
+            Err(Failure::Final(said)) => refused = Some(Failure::Final(said)),
+            Err(other) => return Err(other),
+        }
+    }
+    if let Some(refused) = refused.filter(|_| taken == 0) {
+        return Err(refused);
     }
     session.ask("DATA", "DATA", 354).await?;
     session.ask(&format!("{text}."), "the message", 250).await?;
@@ -104,7 +115,8 @@ impl<P: Pipe> Session<P> {
             let found: u16 = line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0);
             if found != code {
                 let said = format!("the mail server answered {found} to {what}");
-                return Err(if found >= 500 { Failure::Final(said) } else { Failure::MayPass(said) });
+                let is_final = found >= 500 && what == RECIPIENT;
+                return Err(if is_final { Failure::Final(said) } else { Failure::MayPass(said) });
             }
             lines.push(line.get(4..).unwrap_or_default().to_owned());
             if line.as_bytes().get(3) != Some(&b'-') {

@@ -1,39 +1,50 @@
 //! From events to alerts on record.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use sprag_core::alerts::{Alert, AlertRules, Engine, Observation};
+use sprag_core::alerts::{Alert, AlertRules, Engine, Now, Observation, StandingChange};
 use sprag_core::id::RunId;
 use sprag_core::limits::ALERT_SUBJECTS;
 use sprag_core::time::Timestamp;
+use sprag_store::outbox::Raised;
 use sprag_store::{RunKey, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::clock::Clock;
 
 /// Events looked at before what they gave is written.
 const BATCH: usize = 1024;
-/// Alerts older than this are not remembered after a restart: no cooldown is longer.
-const REMEMBERED_MS: i64 = 8 * 24 * 3_600_000;
 
-/// An alert that is not on disk yet, and who shall get it.
-type Raised = (Alert, Timestamp, Vec<String>);
+/// What is not on disk yet.
+#[derive(Default)]
+struct Unwritten {
+    raised: Vec<Raised>,
+    standings: HashMap<(String, String), StandingChange>,
+}
+
+/// The moment by both clocks.
+struct Clocks {
+    wall: Clock,
+    began: (Timestamp, Instant),
+}
 
 impl App {
     /// Looks at events until `shutdown`, then at those that are left.
     pub(crate) async fn raise_alerts(self: Arc<Self>, shutdown: CancellationToken) {
-        let taken = self.alerts.to_watch.lock().ok().and_then(|mut queue| queue.take());
-        let Some(mut queue) = taken else { return };
-        let mut rules = self.settings.load().alerts.rules.clone();
+        let Some(mut queue) = self.alerts.queue.receiver() else { return };
+        let clocks = Clocks::new(self.clock.clone());
+        let mut rules = self.alerts.in_force().rules.clone();
         let mut engine = Engine::default();
         engine.set_rules(rules.clone());
-        self.remember(&mut engine, &rules).await;
+        self.remember(&mut engine, clocks.now()).await;
         let mut every = tokio::time::interval(Duration::from_secs(1));
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let (mut batch, mut raised): (Vec<Observation>, Vec<Raised>) = (Vec::new(), Vec::new());
+        let (mut batch, mut unwritten): (Vec<Observation>, Unwritten) = (Vec::new(), Unwritten::default());
         loop {
             // Once a second at most: that looks at all that is known.
             let (is_last, is_tick) = tokio::select! {
@@ -47,39 +58,36 @@ impl App {
                     batch.push(seen);
                 }
             }
-            let in_force = self.settings.load().alerts.rules.clone();
+            let in_force = self.alerts.in_force().rules.clone();
             if !Arc::ptr_eq(&rules, &in_force) && rules != in_force {
                 rules = in_force;
                 engine.set_rules(rules.clone());
             }
-            let now = self.clock.now();
+            batch.extend(self.alerts.queue.take_urgent());
+            let now = clocks.now();
             let mut alerts: Vec<Alert> =
                 batch.drain(..).flat_map(|seen| engine.observe(&seen, now, self.run_cost(&seen))).collect();
             if is_tick {
                 alerts.extend(engine.tick(now));
             }
-            raised.extend(alerts.into_iter().map(|alert| self.addressed(alert, &rules, now)));
-            // A disk that refuses for long must not fill the memory.
-            raised.truncate(ALERT_SUBJECTS);
-            self.write(&mut raised).await;
-            let dropped = self.alerts.dropped.swap(0, Ordering::Relaxed);
-            if dropped > 0 {
-                tracing::warn!(events = dropped, "too many events at once: alerts did not look at some");
-            }
+            let raised = alerts.into_iter().map(|alert| self.addressed(alert, &rules, now.wall));
+            let lost = unwritten.add(raised, engine.take_changes());
+            self.write(&mut unwritten).await;
+            self.count(&mut engine, lost);
             if is_last {
                 return;
             }
         }
     }
 
-    async fn remember(&self, engine: &mut Engine, rules: &AlertRules) {
-        let (outbox, since) = (self.alerts.outbox.clone(), Timestamp(self.clock.now().0 - REMEMBERED_MS));
-        let read = tokio::task::spawn_blocking(move || outbox.latest(since)).await;
+    /// Takes over what was known before the start: cooldowns go on, and what was held back is told when its time comes.
+    async fn remember(&self, engine: &mut Engine, now: Now) {
+        let outbox = self.alerts.outbox.clone();
+        let read = tokio::task::spawn_blocking(move || outbox.standings()).await;
         match read.unwrap_or(Err(StoreError::WriterGone)) {
-            Ok(latest) => latest
-                .iter()
-                .filter(|sent| rules.rules.iter().any(|rule| rule.name == sent.alert.rule))
-                .for_each(|sent| engine.restore(&sent.alert, sent.at)),
+            Ok(kept) => kept.into_iter().for_each(|(rule, subject, standing)| {
+                engine.restore(rule, subject, standing, now);
+            }),
             Err(error) => tracing::error!(%error, "what was told before is not known; it may be told again"),
         }
     }
@@ -91,7 +99,7 @@ impl App {
         Some(totals.tree_cost)
     }
 
-    fn addressed(&self, mut alert: Alert, rules: &AlertRules, now: Timestamp) -> Raised {
+    fn addressed(&self, mut alert: Alert, rules: &AlertRules, at: Timestamp) -> Raised {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (base, agent) = (self.dashboard_url(), encoded(&alert.occurrence.agent));
         alert.link = Some(match &alert.occurrence.run {
@@ -100,25 +108,102 @@ impl App {
         });
         let rule = rules.rules.iter().find(|rule| rule.name == alert.rule);
         let channels = rule.map(|rule| rule.channels.clone()).unwrap_or_default();
-        (alert, now, channels)
+        Raised { alert, at, channels }
     }
 
-    async fn write(&self, raised: &mut Vec<Raised>) {
-        if raised.is_empty() {
+    /// All of it in one transaction. What the disk refuses is tried again with what comes next.
+    async fn write(&self, unwritten: &mut Unwritten) {
+        if unwritten.raised.is_empty() && unwritten.standings.is_empty() {
             return;
         }
-        let (outbox, waiting) = (self.alerts.outbox.clone(), std::mem::take(raised));
+        let (outbox, taken) = (self.alerts.outbox.clone(), std::mem::take(unwritten));
+        let has_alerts = !taken.raised.is_empty();
         let write = move || {
-            let mut refused = Vec::new();
-            for (alert, at, channels) in waiting {
-                if let Err(error) = outbox.add(&alert, at, &channels) {
-                    tracing::error!(%error, alert = alert.id, "an alert could not be put on record; it is tried again");
-                    refused.push((alert, at, channels));
+            let standings: Vec<StandingChange> = taken.standings.values().cloned().collect();
+            let written = outbox.write(&taken.raised, &standings);
+            (written, taken)
+        };
+        let (written, taken) = match tokio::task::spawn_blocking(write).await {
+            Ok((written, taken)) => (written, taken),
+            Err(_) => (Err(StoreError::WriterGone), Unwritten::default()),
+        };
+        match written {
+            Ok(given_up) => {
+                self.count_given_up(given_up, "too many newer alerts came while they waited");
+                if has_alerts {
+                    self.alerts.wake();
                 }
             }
-            refused
+            Err(error) => {
+                let alerts = taken.raised.len();
+                *unwritten = taken;
+                if let Some(times) = self.alerts.complaints.unwritten.count(1) {
+                    tracing::error!(%error, alerts, times, "alerts cannot be put on record; it is tried again");
+                }
+            }
+        }
+    }
+
+    /// Counts what was not told as it should have been, and says so, once a minute at most.
+    fn count(&self, engine: &mut Engine, lost: u64) {
+        let (counts, complaints) = (&self.alerts.counts, &self.alerts.complaints);
+        let (dropped, of_engine) = (self.alerts.queue.take_dropped(), engine.take_counts());
+        counts.dropped.fetch_add(dropped, Ordering::Relaxed);
+        counts.untold.fetch_add(of_engine.untold + lost, Ordering::Relaxed);
+        counts.delayed.fetch_add(of_engine.delayed, Ordering::Relaxed);
+        if let Some(events) = complaints.dropped.count(dropped) {
+            tracing::warn!(
+                events,
+                "too many events at once: alerts did not look at some; kills and loops are not among them"
+            );
+        }
+        if let Some(alerts) = complaints.untold.count(of_engine.untold + lost) {
+            tracing::error!(alerts, "some alerts were not told: there is no room to remember more");
+        }
+        if let Some(alerts) = complaints.delayed.count(of_engine.delayed) {
+            tracing::warn!(alerts, "a rule tells too much in a minute; the rest is told later");
+        }
+    }
+
+    pub(super) fn count_given_up(&self, messages: u64, why: &str) {
+        self.alerts.counts.given_up.fetch_add(messages, Ordering::Relaxed);
+        if let Some(messages) = self.alerts.complaints.given_up.count(messages) {
+            tracing::error!(messages, why, "alerts were given up");
+        }
+    }
+}
+
+impl Unwritten {
+    /// Says how many alerts found no room: a disk that refuses for long must not fill the memory.
+    fn add(&mut self, raised: impl Iterator<Item = Raised>, changes: Vec<StandingChange>) -> u64 {
+        self.raised.extend(raised);
+        let lost = self.raised.len().saturating_sub(ALERT_SUBJECTS);
+        self.raised.truncate(ALERT_SUBJECTS);
+        for change in changes {
+            self.standings.insert((change.rule.clone(), change.subject.clone()), change);
+        }
+        // Those that are no longer known need not be taken away on a disk that refuses for ever.
+        if self.standings.len() > 2 * ALERT_SUBJECTS {
+            self.standings.retain(|_, change| change.standing.is_some());
+        }
+        lost as u64
+    }
+}
+
+impl Clocks {
+    fn new(wall: Clock) -> Clocks {
+        let began = (wall.now(), Instant::now());
+        Clocks { wall, began }
+    }
+
+    /// A clock of a test is steady by itself.
+    fn now(&self) -> Now {
+        let wall = self.wall.now();
+        let since = i64::try_from(self.began.1.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let steady = match self.wall {
+            Clock::Real => Timestamp(self.began.0.0.saturating_add(since)),
+            Clock::Scripted(_) => wall,
         };
-        *raised = tokio::task::spawn_blocking(write).await.unwrap_or_default();
-        self.alerts.wake.notify_one();
+        Now { wall, steady }
     }
 }

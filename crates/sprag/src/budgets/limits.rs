@@ -88,7 +88,8 @@ impl App {
             seed: None,
             stages,
         });
-        draws.flat_map(|draw| draw.crossed(before, after).collect::<Vec<_>>()).collect()
+        let marks = self.alerts.in_force().rules.budget_thresholds();
+        draws.flat_map(|draw| draw.crossed(before, after, &marks)).collect()
     }
 
     /// What a run may spend: the smallest limit of all its levels, in force and in shadow.

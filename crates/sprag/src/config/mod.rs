@@ -23,6 +23,7 @@ mod environment;
 pub mod file;
 mod flags;
 mod load;
+pub(crate) mod made_alerts;
 mod presets;
 mod problem;
 mod resolve;

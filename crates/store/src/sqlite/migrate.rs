@@ -33,7 +33,8 @@ pub(crate) const CATALOG: Migrations = &[
 ];
 
 /// Alerts on their way.
-pub(crate) const ALERTS: Migrations = &[include_str!("../schema/alerts_001.sql")];
+pub(crate) const ALERTS: Migrations =
+    &[include_str!("../schema/alerts_001.sql"), include_str!("../schema/alerts_002.sql")];
 
 /// Applies what the file has not seen yet, each migration in a transaction of its own.
 pub(super) fn to_newest(connection: &mut Connection, path: &Path, migrations: Migrations) -> Result<(), StoreError> {
@@ -114,6 +115,27 @@ mod tests {
             let cost: i64 = migrated.query_row("SELECT cost_nano FROM marks", [], |row| row.get(0)).unwrap();
             assert_eq!(cost, 0);
         }
+    }
+
+    #[test]
+    fn older_alerts_end_up_like_new_ones_and_wait_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let fresh = open_writer(&dir.path().join("fresh.db"), ALERTS).unwrap();
+        let path = dir.path().join("older.db");
+        let mut older = Connection::open(&path).unwrap();
+        prepare_writer(&older).unwrap();
+        apply(&mut older, ALERTS, 0, 1).unwrap();
+        older
+            .execute_batch(
+                "INSERT INTO alerts (id, at, rule, subject, body) VALUES ('a', 7, 'r', 's', '{}');
+                 INSERT INTO deliveries (seq, channel, state, next_at) VALUES (1, 'ops', 'waiting', 7);",
+            )
+            .unwrap();
+        drop(older);
+        let migrated = open_writer(&path, ALERTS).unwrap();
+        assert_eq!(schema(&migrated), schema(&fresh));
+        let queued_at: i64 = migrated.query_row("SELECT queued_at FROM deliveries", [], |row| row.get(0)).unwrap();
+        assert_eq!(queued_at, 7);
     }
 
     #[test]

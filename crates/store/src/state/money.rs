@@ -39,6 +39,13 @@ impl State {
         }
     }
 
+    /// Says from now on when these percentages of a limit are reached, besides stages and the limit itself.
+    pub fn set_budget_marks(&self, marks: Vec<u8>) {
+        match self {
+            State::Memory(state) => state.accounts.set_marks(marks),
+        }
+    }
+
     /// Raises a reservation to `amount` on all its accounts, or on none.
     ///
     /// # Errors

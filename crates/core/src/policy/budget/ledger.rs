@@ -13,6 +13,8 @@ mod slots;
 pub use entries::{Account, AccountState, Crossed, Denied, Draw, Held, Reservation, Seed, Shortfall};
 pub use epochs::Epoch;
 
+use std::collections::BTreeSet;
+
 use super::AccountId;
 use crate::money::NanoUsd;
 use crate::time::Timestamp;
@@ -23,13 +25,20 @@ use slots::{Opened, Slots};
 #[derive(Debug, Default)]
 pub struct Ledger {
     slots: Slots,
+    /// Percentages of limits that somebody wants to hear of, besides stages.
+    marks: Vec<u8>,
 }
 
 impl Ledger {
     /// A ledger with room for this many accounts.
     #[must_use]
     pub fn with_room(accounts: usize) -> Ledger {
-        Ledger { slots: Slots::with_room(accounts) }
+        Ledger { slots: Slots::with_room(accounts), ..Ledger::default() }
+    }
+
+    /// Says from now on when these percentages of a limit are reached, besides stages and the limit.
+    pub fn set_marks(&mut self, marks: Vec<u8>) {
+        self.marks = marks;
     }
 
     /// Sets `amount` aside on all accounts, or on none. Where an account has not that much left and no call under way,
@@ -127,7 +136,7 @@ impl Ledger {
                 account.reserved = (account.reserved - reservation.amount).max(NanoUsd::ZERO);
                 account.settled += cost;
             }
-            crossed.extend(held.draw.crossed(account.settled - cost, account.settled));
+            crossed.extend(held.draw.crossed(account.settled - cost, account.settled, &self.marks));
         }
         crossed
     }
@@ -141,7 +150,7 @@ impl Ledger {
             if !draws[..at].iter().any(|earlier| earlier.id == draw.id) {
                 account.settled += cost;
             }
-            crossed.extend(draw.crossed(account.settled - cost, account.settled));
+            crossed.extend(draw.crossed(account.settled - cost, account.settled, &self.marks));
         }
         crossed
     }
@@ -237,11 +246,13 @@ fn grant(account: &Account, limit: NanoUsd, amount: NanoUsd, least: NanoUsd) -> 
 }
 
 impl Draw {
-    /// The stages, and the limit itself, that lie between what was spent before and what is spent now.
-    pub fn crossed(&self, before: NanoUsd, after: NanoUsd) -> impl Iterator<Item = Crossed> {
-        let is_new = move |at: &u8| reaches(after, self.limit, *at) && !reaches(before, self.limit, *at);
-        let all = self.stages.iter().map(|stage| stage.at).chain([100]).filter(is_new);
-        all.map(move |at| Crossed { draw: self.clone(), at, settled: after })
+    /// The stages, the limit itself, and the percentages in `marks` that lie between what was spent before and what is
+    /// spent now, each once.
+    pub fn crossed(&self, before: NanoUsd, after: NanoUsd, marks: &[u8]) -> Vec<Crossed> {
+        let is_new = |at: &u8| reaches(after, self.limit, *at) && !reaches(before, self.limit, *at);
+        let stages = self.stages.iter().map(|stage| stage.at);
+        let reached: BTreeSet<u8> = stages.chain([100]).chain(marks.iter().copied()).filter(is_new).collect();
+        reached.into_iter().map(|at| Crossed { draw: self.clone(), at, settled: after }).collect()
     }
 }
 

@@ -52,14 +52,14 @@ impl Admin {
 
     /// Every channel, without its secrets.
     pub(in crate::admin) fn alert_channels(&self) -> Vec<ChannelRecord> {
-        let settings = self.app.settings.load();
-        let channels = settings.alerts.channels.iter();
+        let in_force = self.app.alerts.in_force();
+        let channels = in_force.channels.iter();
         channels.map(|(name, channel)| ChannelRecord::new(name, channel, self.app.alerts.health(name))).collect()
     }
 
     /// Every rule.
     pub(in crate::admin) fn alert_rules(&self) -> Vec<RuleRecord> {
-        self.app.settings.load().alerts.rules.rules.iter().map(RuleRecord::new).collect()
+        self.app.alerts.in_force().rules.rules.iter().map(RuleRecord::new).collect()
     }
 
     /// Tries a channel.

@@ -116,7 +116,7 @@ pub struct AlertRule {
     /// What alerts call it. Without one: what it is about.
     #[schemars(example = &"loops")]
     pub name: Option<String>,
-    /// What it is about: "kill_switch", "loop_detected", "run_killed", "budget" (every stage and the limit), "error_rate", "agent_down", "dlp", "velocity" or "unpriced_model".
+    /// What it is about: "kill_switch", "loop_detected", "run_killed", "budget" (parts of a budget that are used up), "error_rate", "agent_down", "dlp", "velocity" or "unpriced_model".
     #[schemars(
         example = &"loop_detected",
         with = "Option<String>",
@@ -150,6 +150,9 @@ pub struct AlertRule {
     /// error_rate: the window. Without one: 5.
     #[schemars(range(min = 1, max = 1440), example = 5)]
     pub window_minutes: Option<u64>,
+    /// budget: at which percentages of a budget it is told, each once in a period. Without any: 50, 80, 100 and every stage.
+    #[schemars(inner(range(min = 1, max = 100)), example = &[50, 80, 100])]
+    pub thresholds: Option<Vec<u8>>,
     /// agent_down: after how long without a call. Without one: 15.
     #[schemars(range(min = 1, max = 10080), example = 15)]
     pub silent_minutes: Option<u64>,

@@ -18,7 +18,11 @@ const TELEGRAM: &str = "https://api.telegram.org";
 const PAGERDUTY: &str = "https://events.pagerduty.com/v2/enqueue";
 const MINUTE: u64 = 60_000;
 
-pub(super) fn resolve(written: &file::Alerts, environment: &Environment, problems: &mut Vec<Problem>) -> Alerts {
+pub(in crate::config) fn resolve(
+    written: &file::Alerts,
+    environment: &Environment,
+    problems: &mut Vec<Problem>,
+) -> Alerts {
     if written.channels.len() > ALERT_CHANNELS {
         problems.push(Problem::name("alerts.channels", format!("more than {ALERT_CHANNELS} channels")));
     }
@@ -29,21 +33,16 @@ pub(super) fn resolve(written: &file::Alerts, environment: &Environment, problem
     for (name, channel) in &written.channels {
         let key = format!("alerts.channels.{name}");
         check_name(&key, name, problems);
-        let target = target(&key, channel, problems);
-        let ca_file = channel.ca_file.as_deref().map(|file| expand(file, environment));
-        if let Some(file) = ca_file.as_ref().filter(|file| !file.is_file()) {
-            problems.push(Problem::value(format!("{key}.ca_file"), format!("there is no file {}", file.display())));
-        }
-        if let Some(target) = target {
-            let allow_private = channel.allow_private.unwrap_or(false);
-            channels.insert(name.clone(), Arc::new(Channel { target, allow_private, ca_file }));
+        if let Some(channel) = self::channel(&key, channel, environment, problems) {
+            channels.insert(name.clone(), Arc::new(channel));
         }
     }
+    let known: Vec<&str> = written.channels.keys().map(String::as_str).collect();
     let mut names = BTreeSet::new();
     let mut rules = Vec::with_capacity(written.rules.len());
     for (index, one) in written.rules.iter().enumerate() {
         let key = format!("alerts.rules[{index}]");
-        if let Some(rule) = rule(&key, one, written, problems) {
+        if let Some(rule) = rule(&key, one, &known, problems) {
             if !names.insert(rule.name.clone()) {
                 let message = format!("two rules are called \"{}\"", rule.name);
                 problems.push(Problem::value(&key, message).hint("give each a `name` of its own"));
@@ -70,7 +69,23 @@ pub(super) fn resolve(written: &file::Alerts, environment: &Environment, problem
     }
 }
 
-fn check_name(key: &str, name: &str, problems: &mut Vec<Problem>) {
+/// One channel.
+pub(in crate::config) fn channel(
+    key: &str,
+    written: &AlertChannel,
+    environment: &Environment,
+    problems: &mut Vec<Problem>,
+) -> Option<Channel> {
+    let target = target(key, written, problems);
+    let ca_file = written.ca_file.as_deref().map(|file| expand(file, environment));
+    if let Some(file) = ca_file.as_ref().filter(|file| !file.is_file()) {
+        problems.push(Problem::value(format!("{key}.ca_file"), format!("there is no file {}", file.display())));
+    }
+    let allow_private = written.allow_private.unwrap_or(false);
+    target.map(|target| Channel { target, allow_private, ca_file })
+}
+
+pub(in crate::config) fn check_name(key: &str, name: &str, problems: &mut Vec<Problem>) {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if name.is_empty() || name.len() > RATE_NAME_BYTES || !name.chars().all(is_allowed) {
         let message = format!("a channel's name is 1 to {RATE_NAME_BYTES} lower-case letters, digits, '-' and '_'");
@@ -225,7 +240,13 @@ fn is_address(text: &str) -> bool {
         && text.chars().all(is_plain)
 }
 
-fn rule(key: &str, one: &file::AlertRule, all: &file::Alerts, problems: &mut Vec<Problem>) -> Option<AlertRule> {
+/// One rule; `known` are the channels that there are.
+pub(in crate::config) fn rule(
+    key: &str,
+    one: &file::AlertRule,
+    known: &[&str],
+    problems: &mut Vec<Problem>,
+) -> Option<AlertRule> {
     let Some(kind) = one.on else {
         let problem = Problem::value(format!("{key}.on"), "missing");
         problems.push(problem.hint("say what the rule is about, as in on = \"loop_detected\""));
@@ -242,6 +263,11 @@ fn rule(key: &str, one: &file::AlertRule, all: &file::Alerts, problems: &mut Vec
     only(one.percent.is_some(), "percent", is_rate, problems);
     only(one.min_requests.is_some(), "min_requests", is_rate, problems);
     only(one.window_minutes.is_some(), "window_minutes", is_rate, problems);
+    only(one.thresholds.is_some(), "thresholds", kind == AlertKind::Budget, problems);
+    if one.thresholds.as_ref().is_some_and(Vec::is_empty) {
+        let problem = Problem::value(format!("{key}.thresholds"), "nothing would be told");
+        problems.push(problem.hint("name percentages, as in [50, 80, 100], or leave it out"));
+    }
     only(one.silent_minutes.is_some(), "silent_minutes", kind == AlertKind::AgentDown, problems);
     let name = one.name.clone().unwrap_or_else(|| kind.as_str().to_owned());
     if name.is_empty() || name.len() > RATE_NAME_BYTES || name.contains(char::is_control) {
@@ -253,11 +279,10 @@ fn rule(key: &str, one: &file::AlertRule, all: &file::Alerts, problems: &mut Vec
         let problem = Problem::value(format!("{key}.agents"), format!("expected 1 to {ALERT_AGENTS} names of agents"));
         problems.push(problem.hint("leave it out for all agents; * stands for anything"));
     }
-    let known: Vec<&str> = all.channels.keys().map(String::as_str).collect();
-    let channels = one.channels.clone().unwrap_or_else(|| all.channels.keys().cloned().collect());
+    let channels = one.channels.clone().unwrap_or_else(|| known.iter().copied().map(str::to_owned).collect());
     for (index, name) in channels.iter().enumerate().filter(|(_, name)| !known.contains(&name.as_str())) {
         let problem = Problem::value(format!("{key}.channels[{index}]"), format!("there is no channel \"{name}\""));
-        problems.push(match nearest(name, &known) {
+        problems.push(match nearest(name, known) {
             Some((near, _)) => {
                 problem.hint(format!("the nearest name is \"{near}\"; others need [alerts.channels.NAME]"))
             }
@@ -284,6 +309,8 @@ fn rule(key: &str, one: &file::AlertRule, all: &file::Alerts, problems: &mut Vec
             window_ms: minutes(one.window_minutes, 5),
         },
         silent_ms: minutes(one.silent_minutes, 15),
+        thresholds: one.thresholds.clone().unwrap_or_default(),
+        is_for_all: one.channels.is_none(),
     })
 }
 

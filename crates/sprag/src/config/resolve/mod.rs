@@ -1,6 +1,6 @@
 //! From the file as written to the settings in use, with all problems at once.
 
-mod alerts;
+pub(super) mod alerts;
 mod budget;
 mod detection;
 mod dlp;

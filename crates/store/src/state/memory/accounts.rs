@@ -33,6 +33,10 @@ impl Accounts {
         })
     }
 
+    pub(in crate::state) fn set_marks(&self, marks: Vec<u8>) {
+        with_lock(&self.ledger, |ledger| ledger.set_marks(marks));
+    }
+
     pub(in crate::state) fn raise(&self, reservation: &mut Reservation, amount: NanoUsd) -> Result<(), Box<Shortfall>> {
         if reservation.accounts.is_empty() {
             return Ok(());

@@ -125,7 +125,10 @@ fn what_is_charged_late_says_what_was_spent_before() {
     let held = ask(&mut ledger, &draw, 10, MONDAY).unwrap();
     assert_eq!(ledger.charge_late(&draw.id, Timestamp(TUESDAY), NanoUsd(70)), None, "of another day");
     assert_eq!(ledger.charge_late(&draw.id, Timestamp(MONDAY), NanoUsd(70)), Some(NanoUsd(40)));
-    assert_eq!(draw.crossed(NanoUsd(40), NanoUsd(110)).map(|crossed| crossed.at).collect::<Vec<_>>(), [100]);
+    let reached =
+        |marks: &[u8]| draw.crossed(NanoUsd(40), NanoUsd(110), marks).iter().map(|one| one.at).collect::<Vec<_>>();
+    assert_eq!(reached(&[]), [100]);
+    assert_eq!(reached(&[20, 50, 100]), [50, 100], "what somebody wants to hear of, each once");
     ledger.settle(&held, NanoUsd(10));
     assert_eq!(settled(&mut ledger), 120);
 }

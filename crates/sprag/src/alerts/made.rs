@@ -1,0 +1,74 @@
+//! Channels and rules made at run time, over those of the configuration, which cannot be changed here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use sprag_core::alerts::{AlertRule, AlertRules};
+use sprag_store::outbox::{Made, MadeKind};
+
+use crate::config::{self, Problem, made_alerts};
+
+/// What was made, as it was written. Channels hold secrets.
+#[derive(Clone, Default)]
+pub(super) struct MadeAlerts {
+    pub(super) channels: BTreeMap<String, Value>,
+    pub(super) rules: BTreeMap<String, Value>,
+}
+
+impl MadeAlerts {
+    pub(super) fn new(made: Vec<Made>) -> MadeAlerts {
+        let mut all = MadeAlerts::default();
+        for one in made {
+            let Ok(written) = serde_json::from_str(&one.body) else { continue };
+            all.of_kind(one.kind).insert(one.name, written);
+        }
+        all
+    }
+
+    pub(super) fn of_kind(&mut self, kind: MadeKind) -> &mut BTreeMap<String, Value> {
+        match kind {
+            MadeKind::Channel => &mut self.channels,
+            MadeKind::Rule => &mut self.rules,
+        }
+    }
+
+    /// Together with what is configured, which goes first where names are the same. Gives what could not be used, too.
+    pub(super) fn over(&self, configured: &config::Alerts) -> (config::Alerts, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let mut channels = configured.channels.clone();
+        for (name, written) in &self.channels {
+            if channels.contains_key(name) {
+                continue;
+            }
+            match made_alerts::channel(name, written) {
+                Ok(channel) => drop(channels.insert(name.clone(), Arc::new(channel))),
+                Err(found) => problems.extend(found),
+            }
+        }
+        let is_configured = |name: &str| configured.rules.rules.iter().any(|rule| rule.name == name);
+        let mut rules: Vec<AlertRule> = configured.rules.rules.clone();
+        for (name, written) in self.rules.iter().filter(|(name, _)| !is_configured(name)) {
+            match made_alerts::rule(name, written, &channels) {
+                Ok(rule) => rules.push(rule),
+                Err(found) => problems.extend(found),
+            }
+        }
+        for rule in rules.iter_mut().filter(|rule| rule.is_for_all) {
+            rule.channels = channels.keys().cloned().collect();
+        }
+        let rules = AlertRules { rules, quiet: configured.rules.quiet.clone() };
+        // Where nothing differs the engine must not see other rules.
+        let rules = if rules == *configured.rules { configured.rules.clone() } else { Arc::new(rules) };
+        (config::Alerts { rules, channels, dashboard_url: configured.dashboard_url.clone() }, problems)
+    }
+
+    /// The rules that name a channel.
+    pub(super) fn naming(&self, channel: &str) -> Vec<String> {
+        let names = |written: &Value| {
+            let listed = written.get("channels").and_then(Value::as_array);
+            listed.is_some_and(|listed| listed.iter().any(|name| name == channel))
+        };
+        self.rules.iter().filter(|(_, written)| names(written)).map(|(name, _)| name.clone()).collect()
+    }
+}
