@@ -181,6 +181,10 @@ pub enum ActKind {
     StartCommand,
     /// A command ended by itself.
     EndCommand,
+    /// A channel or a rule of alerts was made, changed or deleted.
+    SetAlerts,
+    /// An alert that was given up is sent again.
+    ResendAlert,
 }
 
 /// The place of an event in its run.

@@ -154,6 +154,8 @@ pub fn act(what: ActKind) -> &'static str {
         ActKind::TestAlert => "alert tested",
         ActKind::StartCommand => "command started",
         ActKind::EndCommand => "command ended",
+        ActKind::SetAlerts => "alerts set",
+        ActKind::ResendAlert => "alert sent again",
         ActKind::SetKillSwitch => "kill switch set",
     }
 }

@@ -25,6 +25,7 @@ use sprag_store::{RunKey, StoreError};
 
 pub use self::agents::PolicyRefused;
 pub(crate) use self::agents::set_for;
+pub use self::alerts::AlertsRefused;
 pub use self::budgets::{AdjustRefused, Adjusted, Adjustment};
 pub(crate) use self::keys::hash_of;
 pub use self::keys::{IssuedKey, KeyOrder};

@@ -61,9 +61,14 @@ impl Problem {
 
     /// A policy that makes no sense.
     pub(super) fn bad_policy(problems: Problems) -> Problem {
+        Problem::unusable("policy", problems)
+    }
+
+    /// Something in the form of the configuration that makes no sense.
+    pub(super) fn unusable(what: &str, problems: Problems) -> Problem {
         let errors: Vec<Slip> = problems.0.into_iter().map(Slip::from).collect();
         let told: Vec<_> = errors.iter().map(Slip::told).collect();
-        Problem { errors, ..Problem::bad_request(format!("`policy` cannot be used: {}", told.join("; "))) }
+        Problem { errors, ..Problem::bad_request(format!("`{what}` cannot be used: {}", told.join("; "))) }
     }
 
     pub(super) fn unauthorized(detail: impl Into<Cow<'static, str>>) -> Problem {

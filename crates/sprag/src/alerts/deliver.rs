@@ -12,7 +12,7 @@ use sprag_core::limits::ALERTS_AT_ONCE;
 use sprag_core::time::Timestamp;
 use sprag_store::StoreError;
 use sprag_store::outbox::{Delivery, DeliveryState};
-use tokio::task::{Id, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::health::{self, LONGEST_WAIT_MS};
 use super::{Failure, send};
@@ -34,6 +34,19 @@ struct UnderWay {
     messages: HashMap<Id, Delivery>,
 }
 
+impl UnderWay {
+    /// A task is over. Gives its message back where it did not end well; the others go on.
+    fn end(&mut self, done: Result<(Id, ()), JoinError>) -> Option<Delivery> {
+        match done {
+            Ok((id, ())) => {
+                self.messages.remove(&id);
+                None
+            }
+            Err(failed) => self.messages.remove(&failed.id()),
+        }
+    }
+}
+
 impl App {
     /// Delivers what is in the outbox, for as long as the program runs.
     pub(crate) async fn deliver_alerts(self: Arc<Self>) {
@@ -51,13 +64,11 @@ impl App {
             };
             tokio::select! {
                 () = self.alerts.wake.notified() => {}
-                Some(done) = under_way.tasks.join_next_with_id() => match done {
-                    Ok((id, ())) => drop(under_way.messages.remove(&id)),
-                    // Only the message that it happened to; the others go on.
-                    Err(failed) => if let Some(delivery) = under_way.messages.remove(&failed.id()) {
+                Some(done) = under_way.tasks.join_next_with_id() => {
+                    if let Some(delivery) = under_way.end(done) {
                         self.finish(delivery, Err(Failure::MayPass("sending it failed within Sprag".to_owned()))).await;
-                    },
-                },
+                    }
+                }
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -190,4 +201,42 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(StoreError::WriterGone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_takes_no_other_message_with_it() {
+        let mut under_way = UnderWay::default();
+        for seq in 0..3 {
+            let task = under_way.tasks.spawn(async move {
+                match seq {
+                    0 => std::future::pending().await,
+                    1 => {}
+                    _ => panic!("of the test"),
+                }
+            });
+            let delivery = Delivery {
+                seq,
+                channel: "ops".to_owned(),
+                state: DeliveryState::Waiting,
+                attempts: 0,
+                next_at: Timestamp(0),
+                error: None,
+                done_at: None,
+                queued_at: Timestamp(0),
+                about: seq,
+            };
+            under_way.messages.insert(task.id(), delivery);
+        }
+        let mut failed = Vec::new();
+        for _ in 0..2 {
+            let done = under_way.tasks.join_next_with_id().await.unwrap();
+            failed.extend(under_way.end(done).map(|delivery| delivery.seq));
+        }
+        assert_eq!(failed, [2], "it is tried again");
+        assert_eq!(under_way.messages.values().map(|one| one.seq).collect::<Vec<_>>(), [0], "the other goes on");
+    }
 }

@@ -11,9 +11,9 @@ use crate::config::{self, Problem, made_alerts};
 
 /// What was made, as it was written. Channels hold secrets.
 #[derive(Clone, Default)]
-pub(super) struct MadeAlerts {
-    pub(super) channels: BTreeMap<String, Value>,
-    pub(super) rules: BTreeMap<String, Value>,
+pub(crate) struct MadeAlerts {
+    pub(crate) channels: BTreeMap<String, Value>,
+    pub(crate) rules: BTreeMap<String, Value>,
 }
 
 impl MadeAlerts {
@@ -24,6 +24,14 @@ impl MadeAlerts {
             all.of_kind(one.kind).insert(one.name, written);
         }
         all
+    }
+
+    /// One of them, as it was written.
+    pub(crate) fn get(&self, kind: MadeKind, name: &str) -> Option<&Value> {
+        match kind {
+            MadeKind::Channel => self.channels.get(name),
+            MadeKind::Rule => self.rules.get(name),
+        }
     }
 
     pub(super) fn of_kind(&mut self, kind: MadeKind) -> &mut BTreeMap<String, Value> {
@@ -64,7 +72,7 @@ impl MadeAlerts {
     }
 
     /// The rules that name a channel.
-    pub(super) fn naming(&self, channel: &str) -> Vec<String> {
+    pub(crate) fn naming(&self, channel: &str) -> Vec<String> {
         let names = |written: &Value| {
             let listed = written.get("channels").and_then(Value::as_array);
             listed.is_some_and(|listed| listed.iter().any(|name| name == channel))

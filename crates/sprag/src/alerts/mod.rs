@@ -150,27 +150,23 @@ impl Alerts {
 
     /// What was made at run time, as it was written. A channel's has its secrets.
     pub(crate) fn written(&self, kind: MadeKind, name: &str) -> Option<Value> {
-        self.made().of_kind(kind).get(name).cloned()
+        self.made().get(kind, name).cloned()
     }
 
-    /// The rules made at run time that name a channel.
-    pub(crate) fn rules_naming(&self, channel: &str) -> Vec<String> {
-        self.made().naming(channel)
-    }
-
-    /// Makes or changes a channel or a rule, or takes it away; from the next alert on.
+    /// Makes or changes a channel or a rule, or takes it away where `decide` gives nothing; from the next alert on. Nobody
+    /// else changes any meanwhile.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing changes.
-    pub(crate) fn make(
+    /// Those of `decide`, and when it cannot be written; then nothing changes.
+    pub(crate) fn change<E: From<StoreError>>(
         &self,
         kind: MadeKind,
         name: &str,
-        written: Option<Value>,
         configured: &config::Alerts,
-    ) -> Result<(), StoreError> {
+        decide: impl FnOnce(&MadeAlerts) -> Result<Option<Value>, E>,
+    ) -> Result<(), E> {
         let mut made = self.made();
-        match written {
+        match decide(&made)? {
             Some(written) => {
                 self.outbox.make(&Made { kind, name: name.to_owned(), body: written.to_string() })?;
                 made.of_kind(kind).insert(name.to_owned(), written);

@@ -3,6 +3,7 @@
 mod agent_policy;
 mod agents;
 mod alerts;
+mod alerts_setup;
 mod budgets;
 mod check;
 mod client;

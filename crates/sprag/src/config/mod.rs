@@ -47,6 +47,7 @@ pub use presets::{PRESETS, Preset, is_reserved, preset};
 pub use problem::{Level, Problem, Problems};
 pub use route_rule::{PathSelector, RouteRule};
 pub use schema::schema;
+pub(crate) use secret::MASK;
 pub use secret::Secret;
 pub use settings::{
     Admin, Auth, Events, GlobalBudget, Log, Policies, Prices, Provider, Proxy, Responses, Routing, Runs, Settings,

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use sprag_testkit::Script;
 
+use crate::binary::wait_until;
 use crate::configured::Configured;
 use crate::mail_server::{MailServer, Way};
 use crate::receiver::Receiver;
@@ -48,6 +49,9 @@ async fn a_thousand_trips_are_told_once_on_every_channel() {
     for some in runs.chunks(50) {
         join_all(some.iter().map(|run| loop_until_refused(&base, run))).await;
     }
+    // The cooldown must not end before the last of them was seen.
+    let held_back = || place.sprag.app.alerts.outbox.backlog().unwrap().held_back;
+    wait_until(|| held_back() == TRIPS as u64 - 1, || format!("{} held back", held_back())).await;
     place.pass_seconds(15 * 60);
     let messages = receiver.has(2 * CHATS.len()).await;
     assert_eq!(mail.has(2).await.len(), 2);

@@ -58,6 +58,17 @@ pub struct Delivery {
     pub about: i64,
 }
 
+/// How much is not told yet, or never was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Messages that are tried.
+    pub waiting: u32,
+    /// Messages that are no longer tried.
+    pub given_up: u32,
+    /// How often something happened that cooldowns and quiet hours hold back.
+    pub held_back: u64,
+}
+
 impl Outbox {
     /// The channels that something waits for.
     ///
@@ -149,15 +160,18 @@ impl Outbox {
         })
     }
 
-    /// How many deliveries wait, and how many were given up.
+    /// How much is not told yet, or never was.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn backlog(&self) -> Result<(u32, u32), StoreError> {
+    pub fn backlog(&self) -> Result<Backlog, StoreError> {
         self.change("be read", |connection| {
-            let sql =
-                "SELECT coalesce(sum(state = 'waiting'), 0), coalesce(sum(state = 'given_up'), 0) FROM deliveries";
-            connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            let sql = "SELECT coalesce(sum(state = 'waiting'), 0), coalesce(sum(state = 'given_up'), 0),
+                           (SELECT total(json_extract(body, '$.suppressed')) FROM standings)
+                       FROM deliveries";
+            connection.query_row(sql, [], |row| {
+                Ok(Backlog { waiting: row.get(0)?, given_up: row.get(1)?, held_back: row.get::<_, f64>(2)? as u64 })
+            })
         })
     }
 }

@@ -18,7 +18,7 @@ use sprag_core::alerts::{Alert, Standing, StandingChange};
 use sprag_core::limits::ALERTS_KEPT;
 use sprag_core::time::Timestamp;
 
-pub use self::deliveries::{Delivery, DeliveryState};
+pub use self::deliveries::{Backlog, Delivery, DeliveryState};
 pub use self::made::{Made, MadeKind};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;

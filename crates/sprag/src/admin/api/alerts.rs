@@ -1,17 +1,19 @@
-//! `/alerts`: what was told, where it goes, which rules there are, and trying a channel.
+//! `/alerts`: what was told and what became of it, where it goes, which rules there are, trying a channel, sending again.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use sprag_core::alerts::AlertRule;
 use sprag_store::StoreError;
-use sprag_store::outbox::SentAlert;
+use sprag_store::outbox::{MadeKind, SentAlert};
 
 use super::body::Body;
-use super::model::{AlertRecord, ChannelRecord, Listing, RuleRecord, TestRecord};
+use super::model::{AgainRecord, AlertCountsRecord, AlertRecord, ChannelRecord, Listing, RuleRecord, TestRecord};
 use super::params::{self, Names, Params};
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
+use crate::config::Channel;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,15 @@ pub(super) struct Wanted {
 #[serde(deny_unknown_fields)]
 #[schema(as = TestOrder)]
 pub(super) struct Order {
+    by: Option<String>,
+}
+
+/// What is to be sent again.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgainOrder {
+    /// Only to this channel.
+    channel: Option<String>,
     by: Option<String>,
 }
 
@@ -54,12 +65,43 @@ impl Admin {
     pub(in crate::admin) fn alert_channels(&self) -> Vec<ChannelRecord> {
         let in_force = self.app.alerts.in_force();
         let channels = in_force.channels.iter();
-        channels.map(|(name, channel)| ChannelRecord::new(name, channel, self.app.alerts.health(name))).collect()
+        let configured = self.app.settings.load();
+        let record = |name: &str, channel: &Channel| {
+            let written = self.app.alerts.written(MadeKind::Channel, name);
+            let written = written.filter(|_| !configured.alerts.channels.contains_key(name));
+            ChannelRecord::new(name, channel, self.app.alerts.health(name), written.as_ref())
+        };
+        channels.map(|(name, channel)| record(name, channel)).collect()
     }
 
     /// Every rule.
     pub(in crate::admin) fn alert_rules(&self) -> Vec<RuleRecord> {
-        self.app.alerts.in_force().rules.rules.iter().map(RuleRecord::new).collect()
+        let configured = self.app.settings.load();
+        let is_configured = |name: &str| configured.alerts.rules.rules.iter().any(|rule| rule.name == name);
+        let record = |rule: &AlertRule| RuleRecord::new(rule, is_configured(&rule.name));
+        self.app.alerts.in_force().rules.rules.iter().map(record).collect()
+    }
+
+    /// Lets what was given up of an alert be tried again.
+    pub(in crate::admin) async fn send_again(
+        &self,
+        id: String,
+        channel: Option<String>,
+        by: String,
+    ) -> Result<AgainRecord, Problem> {
+        let again = self.app.send_alert_again(id.clone(), channel, by).await?;
+        match again.ok_or_else(|| Problem::not_found("there is no alert of this id"))? {
+            0 => Err(Problem::conflict("nothing of this alert was given up: it is delivered, or still tried")),
+            messages => Ok(AgainRecord { id, messages: u32::try_from(messages).unwrap_or(u32::MAX) }),
+        }
+    }
+
+    /// How many messages wait or were given up, and what was not told as it should have been.
+    pub(in crate::admin) async fn alert_counts(&self) -> Result<AlertCountsRecord, Problem> {
+        let outbox = self.app.alerts.outbox.clone();
+        let read = tokio::task::spawn_blocking(move || outbox.backlog()).await;
+        let backlog = read.unwrap_or(Err(StoreError::WriterGone))?;
+        Ok(AlertCountsRecord::new(backlog, self.app.alerts.counts()))
     }
 
     /// Tries a channel.
@@ -88,6 +130,46 @@ pub(super) async fn list(
 ) -> Result<Json<Listing<AlertRecord>>, Problem> {
     let (alerts, next) = admin.alerts(wanted.cursor.as_deref(), params::rows(wanted.limit)?).await?;
     Ok(Json(Listing { items: alerts.into_iter().map(AlertRecord::new).collect(), next }))
+}
+
+/// How many messages wait or were given up, and what was not told as it should have been.
+#[utoipa::path(
+    get,
+    path = "/alerts/counts",
+    operation_id = "count_alerts",
+    tag = "alerts",
+    responses(
+        (status = 200, description = "Counts", body = AlertCountsRecord),
+        (status = 503, description = "The record cannot be read"),
+    )
+)]
+pub(super) async fn counts(State(admin): State<Shared>) -> Result<Json<AlertCountsRecord>, Problem> {
+    Ok(Json(admin.alert_counts().await?))
+}
+
+/// Lets an alert that was given up be tried again, with the same id.
+#[utoipa::path(
+    post,
+    path = "/alerts/{id}/send-again",
+    operation_id = "send_alert_again",
+    tag = "alerts",
+    params(("id" = String, Path, description = "The alert's id")),
+    request_body = AgainOrder,
+    responses(
+        (status = 200, description = "How many messages are tried again", body = AgainRecord),
+        (status = 404, description = "There is no such alert"),
+        (status = 409, description = "Nothing of it was given up"),
+        (status = 503, description = "It cannot be written"),
+    )
+)]
+pub(super) async fn send_again(
+    State(admin): State<Shared>,
+    operator: Operator,
+    Names(id): Names<String>,
+    Body(order): Body<AgainOrder>,
+) -> Result<Json<AgainRecord>, Problem> {
+    let by = operator.acting(order.by)?;
+    Ok(Json(admin.send_again(id, order.channel, by).await?))
 }
 
 /// Where alerts go. Secrets are not told.

@@ -4,6 +4,7 @@
 //! Listings come in pages: `{"items": […], "next": CURSOR or null}`. What goes wrong is a problem of RFC 9457.
 
 mod agents;
+mod alert_setup;
 mod alerts;
 mod body;
 mod budgets;
@@ -80,9 +81,13 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(spend::show))
         .routes(routes!(prices::list))
         .routes(routes!(alerts::list))
-        .routes(routes!(alerts::channels))
-        .routes(routes!(alerts::rules))
+        .routes(routes!(alerts::counts))
+        .routes(routes!(alerts::send_again))
+        .routes(routes!(alerts::channels, alert_setup::add_channel))
+        .routes(routes!(alert_setup::change_channel, alert_setup::delete_channel))
         .routes(routes!(alerts::test))
+        .routes(routes!(alerts::rules, alert_setup::add_rule))
+        .routes(routes!(alert_setup::change_rule, alert_setup::delete_rule))
         .routes(routes!(detectors::shadow))
         .routes(routes!(evidence::try_all))
         .routes(routes!(agents::list, agents::add))

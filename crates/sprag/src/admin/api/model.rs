@@ -28,7 +28,7 @@ use sprag_core::wire::Dialect;
 use sprag_store::history::{AgentRow, Page, RunRow, RunStatus, Totals};
 use utoipa::ToSchema;
 
-pub(crate) use self::alerts::{AlertRecord, ChannelRecord, RuleRecord, TestRecord};
+pub(crate) use self::alerts::{AgainRecord, AlertCountsRecord, AlertRecord, ChannelRecord, RuleRecord, TestRecord};
 pub(crate) use self::budgets::AccountRecord;
 pub(crate) use self::evidence::{PictureRecord, TrialRecord, TrialSums};
 pub(crate) use self::keys::{KeyBudget, KeyRecord};

@@ -5,6 +5,7 @@
 
 mod agent;
 mod agents;
+mod alert_forms;
 mod alerts;
 mod budgets;
 mod chart;
@@ -119,6 +120,11 @@ pub(super) fn routes(admin: &Arc<Admin>) -> Router<Shared> {
         .route("/agent/policy/reset", post(agent::reset_policy))
         .route("/alerts", get(alerts::show))
         .route("/alerts/test", post(alerts::test))
+        .route("/alerts/channels", post(alert_forms::set_channel))
+        .route("/alerts/channels/delete", post(alert_forms::delete_channel))
+        .route("/alerts/rules", post(alert_forms::set_rule))
+        .route("/alerts/rules/delete", post(alert_forms::delete_rule))
+        .route("/alerts/send-again", post(alert_forms::send_again))
         .route("/budgets", get(budgets::show))
         .route("/budgets/set", post(budgets::set))
         .route("/budgets/adjust", post(budgets::adjust))

@@ -1,13 +1,14 @@
 //! Alerts, channels without their secrets, and rules.
 
 use serde::{Deserialize, Serialize};
-use sprag_core::alerts::{Alert, AlertKind, AlertRule};
+use serde_json::Value;
+use sprag_core::alerts::{Alert, AlertKind, AlertRule, BUDGET_THRESHOLDS};
 use sprag_core::time::Timestamp;
-use sprag_store::outbox::{DeliveryState, SentAlert};
+use sprag_store::outbox::{Backlog, DeliveryState, SentAlert};
 use utoipa::ToSchema;
 
-use crate::alerts::Health;
-use crate::config::{Channel, Target};
+use crate::alerts::{AlertCounts, Health};
+use crate::config::{Channel, Target, made_alerts};
 
 const MINUTE: u64 = 60_000;
 
@@ -50,6 +51,10 @@ pub(crate) struct ChannelRecord {
     pub(crate) error: Option<String>,
     /// Nothing is tried before.
     pub(crate) closed_until: Option<String>,
+    /// It stands in the configuration, and is changed there.
+    pub(crate) configured: bool,
+    /// How it was made at run time; secrets are masked.
+    pub(crate) written: Option<Value>,
 }
 
 /// What is told, about whom and how often.
@@ -69,6 +74,52 @@ pub(crate) struct RuleRecord {
     pub(crate) window_minutes: Option<u64>,
     /// Of `agent_down`.
     pub(crate) silent_minutes: Option<u64>,
+    /// Of `budget`: percentages at which it is told.
+    pub(crate) thresholds: Option<Vec<u8>>,
+    /// It stands in the configuration, and is changed there.
+    pub(crate) configured: bool,
+}
+
+/// What is tried again.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct AgainRecord {
+    /// The alert.
+    pub(crate) id: String,
+    /// To how many channels.
+    pub(crate) messages: u32,
+}
+
+/// How many messages wait or were given up, and what was not told as it should have been.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct AlertCountsRecord {
+    /// Messages that are tried, of those on record.
+    pub(crate) waiting: u32,
+    /// Messages that are no longer tried, of those on record.
+    pub(crate) given_up: u32,
+    /// How often something happened that cooldowns and quiet hours hold back.
+    pub(crate) held_back: u64,
+    /// Messages that were given up since the start.
+    pub(crate) given_up_since_start: u64,
+    /// Events that alerts did not look at since the start, because too many came at once.
+    pub(crate) events_dropped: u64,
+    /// Alerts that were not told since the start, because there was no room to remember more.
+    pub(crate) untold: u64,
+    /// Alerts that came later since the start, because their rule had told enough in that minute.
+    pub(crate) delayed: u64,
+}
+
+impl AlertCountsRecord {
+    pub(crate) fn new(backlog: Backlog, counts: AlertCounts) -> AlertCountsRecord {
+        AlertCountsRecord {
+            waiting: backlog.waiting,
+            given_up: backlog.given_up,
+            held_back: backlog.held_back,
+            given_up_since_start: counts.given_up,
+            events_dropped: counts.dropped,
+            untold: counts.untold,
+            delayed: counts.delayed,
+        }
+    }
 }
 
 /// How the try of a channel went.
@@ -97,7 +148,7 @@ impl AlertRecord {
 }
 
 impl ChannelRecord {
-    pub(crate) fn new(name: &str, channel: &Channel, health: Health) -> ChannelRecord {
+    pub(crate) fn new(name: &str, channel: &Channel, health: Health, written: Option<&Value>) -> ChannelRecord {
         ChannelRecord {
             name: name.to_owned(),
             kind: channel.target.kind().to_owned(),
@@ -107,12 +158,14 @@ impl ChannelRecord {
             closed_until: (health.failures > 0).then(|| health.closed_until.to_rfc3339()),
             failures: health.failures,
             error: health.error,
+            configured: written.is_none(),
+            written: written.map(made_alerts::masked),
         }
     }
 }
 
 impl RuleRecord {
-    pub(crate) fn new(rule: &AlertRule) -> RuleRecord {
+    pub(crate) fn new(rule: &AlertRule, configured: bool) -> RuleRecord {
         let rate = (rule.kind == AlertKind::ErrorRate).then_some(rule.error_rate);
         RuleRecord {
             name: rule.name.clone(),
@@ -127,6 +180,11 @@ impl RuleRecord {
             min_requests: rate.map(|rate| rate.min_requests),
             window_minutes: rate.map(|rate| rate.window_ms / MINUTE),
             silent_minutes: (rule.kind == AlertKind::AgentDown).then_some(rule.silent_ms / MINUTE),
+            thresholds: (rule.kind == AlertKind::Budget).then(|| match rule.thresholds.is_empty() {
+                true => BUDGET_THRESHOLDS.to_vec(),
+                false => rule.thresholds.clone(),
+            }),
+            configured,
         }
     }
 }
