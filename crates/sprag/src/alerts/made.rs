@@ -80,3 +80,47 @@ impl MadeAlerts {
         self.rules.iter().filter(|(_, written)| names(written)).map(|(name, _)| name.clone()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn made(kind: MadeKind, name: &str, body: Value) -> Made {
+        Made { kind, name: name.to_owned(), body: body.to_string() }
+    }
+
+    fn slack(host: &str) -> Value {
+        json!({"type": "slack", "url": format!("https://{host}/x")})
+    }
+
+    #[test]
+    fn what_is_configured_goes_first_and_what_cannot_be_used_is_left_out() {
+        let mut configured = config::Alerts::default();
+        let filed = made_alerts::channel("filed", &slack("filed.example.com")).unwrap();
+        configured.channels.insert("filed".to_owned(), Arc::new(filed));
+        let rule = made_alerts::rule("dlp", &json!({"on": "dlp"}), &configured.channels).unwrap();
+        Arc::make_mut(&mut configured.rules).rules.push(rule);
+        let (same, problems) = MadeAlerts::default().over(&configured);
+        assert!(problems.is_empty() && Arc::ptr_eq(&same.rules, &configured.rules), "nothing differs");
+
+        let all = MadeAlerts::new(vec![
+            made(MadeKind::Channel, "filed", slack("other.example.com")),
+            made(MadeKind::Channel, "ops", slack("ops.example.com")),
+            made(MadeKind::Channel, "odd", json!({"type": "pigeon"})),
+            made(MadeKind::Rule, "dlp", json!({"on": "budget"})),
+            made(MadeKind::Rule, "loops", json!({"on": "loop_detected", "channels": ["ops"]})),
+            made(MadeKind::Rule, "lost", json!({"on": "loop_detected", "channels": ["gone"]})),
+        ]);
+        let (in_force, problems) = all.over(&configured);
+        let hosts: Vec<&str> = in_force.channels.values().map(|channel| channel.target.host()).collect();
+        assert_eq!(hosts, ["filed.example.com", "ops.example.com"]);
+        let told: Vec<(&str, &[String])> =
+            in_force.rules.rules.iter().map(|rule| (rule.name.as_str(), rule.channels.as_slice())).collect();
+        let both = ["filed".to_owned(), "ops".to_owned()];
+        assert_eq!(told, [("dlp", &both[..]), ("loops", &both[1..])], "one for all tells those made later, too");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(all.naming("ops"), ["loops"]);
+    }
+}

@@ -207,3 +207,35 @@ impl Clocks {
         Now { wall, steady }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::alerts::{AlertKind, AlertState, Occurrence};
+
+    use super::*;
+
+    #[test]
+    fn a_disk_that_refuses_for_long_does_not_fill_the_memory() {
+        let raised = |count: usize| {
+            (0..count).map(|number| {
+                let (of, subject) = (("loops", AlertKind::LoopDetected), number.to_string());
+                let at = Timestamp(1);
+                let alert = Alert::new(of, &subject, AlertState::Firing, at, 0, Occurrence::default());
+                Raised { alert, at, channels: Vec::new() }
+            })
+        };
+        let gone = |count: usize| -> Vec<StandingChange> {
+            let change = |number: usize| StandingChange {
+                rule: "loops".to_owned(),
+                subject: number.to_string(),
+                standing: None,
+            };
+            (0..count).map(change).collect()
+        };
+        let mut unwritten = Unwritten::default();
+        assert_eq!(unwritten.add(raised(ALERT_SUBJECTS), gone(2 * ALERT_SUBJECTS)), 0);
+        assert_eq!(unwritten.standings.len(), 2 * ALERT_SUBJECTS);
+        assert_eq!(unwritten.add(raised(3), gone(2 * ALERT_SUBJECTS + 1)), 3, "and what is lost is counted");
+        assert_eq!((unwritten.raised.len(), unwritten.standings.len()), (ALERT_SUBJECTS, 0));
+    }
+}

@@ -56,7 +56,7 @@ pub(super) fn remove(what: What, name: &str, asking: &Asking) -> Result<()> {
 }
 
 pub(super) fn send_again(id: &str, channel: Option<&str>, asking: &Asking) -> Result<()> {
-    let answer = asking.order(Method::POST, &["alerts", id, "send-again"], &json!({ "channel": channel }))?;
+    let answer = asking.order(Method::POST, &["alerts", id, "resend"], &json!({ "channel": channel }))?;
     if asking.json {
         return answer.print();
     }

@@ -1,11 +1,13 @@
 //! An HTTP server that keeps what it is sent.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::binary::wait_until;
@@ -32,8 +34,12 @@ impl Message {
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     messages: Arc<Mutex<Vec<Message>>>,
+    arrived: Arc<AtomicUsize>,
     serving: JoinHandle<()>,
 }
+
+/// What a message is answered with, and whether only once the gate is open.
+type Judge = Arc<dyn Fn(&Message) -> (&'static str, bool) + Send + Sync>;
 
 impl Receiver {
     pub(crate) async fn start() -> Receiver {
@@ -42,21 +48,51 @@ impl Receiver {
 
     /// Answers everything with this status, and headers behind it.
     pub(crate) async fn answering(address: SocketAddr, answer: &'static str) -> Receiver {
+        Receiver::serve(address, Arc::new(move |_| (answer, false)), watch::channel(true).1).await
+    }
+
+    /// Answers each message by what it says.
+    pub(crate) async fn judging(judge: impl Fn(&Message) -> &'static str + Send + Sync + 'static) -> Receiver {
+        let judge: Judge = Arc::new(move |message| (judge(message), false));
+        Receiver::serve("127.0.0.1:0".parse().unwrap(), judge, watch::channel(true).1).await
+    }
+
+    /// Answers with these in turn, and with the last from then on.
+    pub(crate) async fn judging_in_turn(answers: &'static [&'static str]) -> Receiver {
+        let next = AtomicUsize::new(0);
+        Receiver::judging(move |_| answers[next.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1)]).await
+    }
+
+    /// Takes everything, but answers some only once the gate is open.
+    pub(crate) async fn holding(
+        gate: watch::Receiver<bool>,
+        is_held: impl Fn(&Message) -> bool + Send + Sync + 'static,
+    ) -> Receiver {
+        let judge: Judge = Arc::new(move |message| ("200 OK", is_held(message)));
+        Receiver::serve("127.0.0.1:0".parse().unwrap(), judge, gate).await
+    }
+
+    async fn serve(address: SocketAddr, judge: Judge, gate: watch::Receiver<bool>) -> Receiver {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let messages: Arc<Mutex<Vec<Message>>> = Arc::default();
-        let kept = messages.clone();
+        let (messages, arrived): (Arc<Mutex<Vec<Message>>>, Arc<AtomicUsize>) = Default::default();
+        let (kept, counted) = (messages.clone(), arrived.clone());
         let serving = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let kept = kept.clone();
+                let (kept, counted, judge, gate) = (kept.clone(), counted.clone(), judge.clone(), gate.clone());
                 tokio::spawn(async move {
-                    if let Some(message) = take(socket, answer).await {
+                    if let Some(message) = take(socket, judge, gate, &counted).await {
                         kept.lock().unwrap().push(message);
                     }
                 });
             }
         });
-        Receiver { address, messages, serving }
+        Receiver { address, messages, arrived, serving }
+    }
+
+    /// Messages that came, whether they were answered or not.
+    pub(crate) fn arrived(&self) -> usize {
+        self.arrived.load(Ordering::Relaxed)
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -80,7 +116,12 @@ impl Drop for Receiver {
     }
 }
 
-async fn take(socket: TcpStream, answer: &str) -> Option<Message> {
+async fn take(
+    socket: TcpStream,
+    judge: Judge,
+    mut gate: watch::Receiver<bool>,
+    arrived: &AtomicUsize,
+) -> Option<Message> {
     let mut reader = BufReader::new(socket);
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -100,7 +141,13 @@ async fn take(socket: TcpStream, answer: &str) -> Option<Message> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).await.ok()?;
+    let message = Message { head, body: String::from_utf8(body).unwrap() };
+    arrived.fetch_add(1, Ordering::Relaxed);
+    let (answer, is_held) = judge(&message);
+    if is_held {
+        gate.wait_for(|is_open| *is_open).await.ok()?;
+    }
     let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     reader.get_mut().write_all(answer.as_bytes()).await.ok()?;
-    Some(Message { head, body: String::from_utf8(body).unwrap() })
+    Some(message)
 }

@@ -72,6 +72,7 @@ impl Outbox {
     /// As [`Outbox::open`].
     pub fn bounded(dir: Arc<DataDir>, most: u32) -> Result<Outbox, StoreError> {
         let connection = open_writer(&dir.path().join("alerts.db"), ALERTS)?;
+        connection.pragma_update(None, "synchronous", "FULL").map_err(StoreError::database("be prepared"))?;
         Ok(Outbox { connection: Mutex::new(connection), most, _dir: dir })
     }
 
@@ -87,20 +88,9 @@ impl Outbox {
         let safety = if raised.is_empty() { "NORMAL" } else { "FULL" };
         self.change("be written", |connection| {
             connection.pragma_update(None, "synchronous", safety)?;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut given_up = 0;
-            for one in raised {
-                insert(&transaction, one)?;
-            }
-            if let Some(last) = raised.last() {
-                given_up = deliveries::make_room(&transaction, self.most, last.at)?;
-            }
-            for change in standings {
-                keep(&transaction, change)?;
-            }
-            transaction.commit()?;
+            let written = write_all(connection, raised, standings, self.most);
             connection.pragma_update(None, "synchronous", "FULL")?;
-            Ok(given_up)
+            written
         })
     }
 
@@ -186,6 +176,23 @@ impl Outbox {
     ) -> Result<T, StoreError> {
         with_lock(&self.connection, work).map_err(StoreError::database(action))
     }
+}
+
+fn write_all(
+    connection: &mut Connection,
+    raised: &[Raised],
+    standings: &[StandingChange],
+    most: u32,
+) -> rusqlite::Result<u64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    raised.iter().try_for_each(|one| insert(&transaction, one))?;
+    let given_up = match raised.last() {
+        Some(last) => deliveries::make_room(&transaction, most, last.at)?,
+        None => 0,
+    };
+    standings.iter().try_for_each(|change| keep(&transaction, change))?;
+    transaction.commit()?;
+    Ok(given_up)
 }
 
 fn insert(transaction: &Transaction<'_>, raised: &Raised) -> rusqlite::Result<()> {

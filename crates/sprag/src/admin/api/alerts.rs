@@ -150,8 +150,8 @@ pub(super) async fn counts(State(admin): State<Shared>) -> Result<Json<AlertCoun
 /// Lets an alert that was given up be tried again, with the same id.
 #[utoipa::path(
     post,
-    path = "/alerts/{id}/send-again",
-    operation_id = "send_alert_again",
+    path = "/alerts/{id}/resend",
+    operation_id = "resend_alert",
     tag = "alerts",
     params(("id" = String, Path, description = "The alert's id")),
     request_body = AgainOrder,
