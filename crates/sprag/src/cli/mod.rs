@@ -80,6 +80,9 @@ enum Command {
         /// Print the problems as JSON
         #[arg(long)]
         json: bool,
+        /// Also list every value, and whether a line of the file, a variable, a flag or the default says so
+        #[arg(long)]
+        values: bool,
         #[command(flatten)]
         flags: Flags,
     },
@@ -196,7 +199,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Serve { flags }) => serve::serve(flags),
         Some(Command::Demo(wish)) => demo::play(&wish),
         Some(Command::Init(asked)) => init::init(&asked),
-        Some(Command::Check { file, json, flags }) => check::check(file, json, flags),
+        Some(Command::Check { file, json, values, flags }) => check::check(file, json, values, flags),
         Some(Command::Status { asking }) => status::status(asking),
         Some(Command::Top(asked)) => top::top(asked),
         Some(Command::Runs { id, agent, limit, asking }) => runs::runs(id, agent, limit, asking),

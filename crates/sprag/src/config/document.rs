@@ -77,6 +77,12 @@ impl Document {
         self.places.contains_key(path)
     }
 
+    /// The file, and the line where it sets `path`.
+    pub(crate) fn line_of(&self, path: &str) -> Option<(String, usize)> {
+        let start = floor(&self.text, self.places.get(path)?.key.start);
+        Some((self.name.clone(), self.text[..start].matches('\n').count() + 1))
+    }
+
     fn note_table(&mut self, table: &DeTable<'_>, node: Option<&Schema>, prefix: &str) {
         for (key, value) in table {
             let name = key.get_ref();

@@ -20,6 +20,7 @@ use super::problem::{Level, Problem, Problems};
 use super::resolve::resolve;
 use super::schema;
 use super::settings::Settings;
+use super::values::{Origin, Values};
 
 /// Where configuration comes from.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +86,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     let mut layers = Layers::over(&document);
     layers.add_environment(&sources.environment);
     layers.add_flags(&sources.flags);
+    let values = layers.values();
     let (resolved, mut problems) = layers.resolve(&sources.environment);
     problems.extend(resolved.iter().filter_map(uncounted).map(|mut problem| {
         document.locate(&mut problem);
@@ -93,7 +95,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     problems.extend(resolved.iter().flat_map(unverified_claims));
     match resolved {
         Some(settings) if problems.iter().all(|problem| problem.level == Level::Warning) => {
-            Ok(Loaded { settings, warnings: problems, file })
+            Ok(Loaded { settings: Settings { values, ..settings }, warnings: problems, file })
         }
         _ => {
             problems.sort_by_key(|problem| (problem.level == Level::Warning, problem.line));
@@ -181,7 +183,7 @@ struct Layers<'a> {
     document: &'a Document,
     table: toml::Table,
     /// Who set a key, where it was not the file.
-    origins: BTreeMap<String, String>,
+    origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
     /// Keys taken out because their value has the wrong type.
     pruned: BTreeSet<String>,
@@ -207,8 +209,7 @@ impl<'a> Layers<'a> {
         let chosen = chosen.chain(alerts);
         let names: Vec<String> = chosen.flat_map(|names| names.keys().cloned()).collect();
         for assignment in environment.layer(&names, &mut self.problems) {
-            let origin = format!("environment variable {}", assignment.variable);
-            self.set(&assignment.path, assignment.value, origin);
+            self.set(&assignment.path, assignment.value, Origin::Environment { variable: assignment.variable });
         }
     }
 
@@ -220,7 +221,7 @@ impl<'a> Layers<'a> {
                 check_value(&value, node, &path.join("."), &mut found);
             }
             if found.is_empty() {
-                self.set(&path, value, format!("flag {flag}"));
+                self.set(&path, value, Origin::Flag { flag: flag.to_owned() });
             }
             self.problems.extend(found.into_iter().map(|p| Problem { origin: Some(format!("flag {flag}")), ..p }));
         }
@@ -228,12 +229,12 @@ impl<'a> Layers<'a> {
             let key = format!("providers.{name}.dialect");
             if !self.origins.contains_key(&key) && !self.document.holds(&key) {
                 let path = ["providers", name, "dialect"].map(str::to_owned);
-                self.set(&path, Value::from("openai"), "flag --provider".to_owned());
+                self.set(&path, Value::from("openai"), Origin::Flag { flag: "--provider".to_owned() });
             }
         }
     }
 
-    fn set(&mut self, path: &[String], value: Value, origin: String) {
+    fn set(&mut self, path: &[String], value: Value, origin: Origin) {
         let Some((last, sections)) = path.split_last() else { return };
         let mut table = &mut self.table;
         for section in sections {
@@ -254,6 +255,16 @@ impl<'a> Layers<'a> {
         self.pruned.remove(&path.join("."));
     }
 
+    /// Every value, with who set it.
+    fn values(&self) -> Values {
+        let in_file = |key: &str| {
+            let (file, line) = self.document.line_of(key)?;
+            Some(Origin::File { file, line })
+        };
+        let origin = |key: &str| self.origins.get(key).cloned().or_else(|| in_file(key)).unwrap_or(Origin::Default);
+        Values::gather(&self.table, origin)
+    }
+
     fn resolve(mut self, environment: &Environment) -> (Option<Settings>, Vec<Problem>) {
         let resolved = match File::deserialize(std::mem::take(&mut self.table)) {
             Ok(file) => resolve(&file, environment),
@@ -265,7 +276,7 @@ impl<'a> Layers<'a> {
                 let (pruned, origins) = (&self.pruned, &self.origins);
                 let news = problems.into_iter().filter(|problem| !pruned.contains(&problem.key));
                 self.problems.extend(news.map(|mut problem| {
-                    problem.origin = origins.get(&problem.key).cloned();
+                    problem.origin = origins.get(&problem.key).map(Origin::to_string);
                     if problem.origin.is_none() {
                         self.document.locate(&mut problem);
                     }

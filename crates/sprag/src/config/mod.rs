@@ -31,6 +31,7 @@ mod route_rule;
 mod schema;
 mod secret;
 mod settings;
+mod values;
 
 #[cfg(test)]
 mod example;
@@ -53,3 +54,4 @@ pub use settings::{
     Admin, Auth, Events, GlobalBudget, Log, Policies, Prices, Provider, Proxy, Responses, Routing, Runs, Settings,
     Timeouts,
 };
+pub use values::{ConfigValue, Origin, Values};

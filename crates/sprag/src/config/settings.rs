@@ -21,6 +21,7 @@ use super::base_url::BaseUrl;
 use super::file::{Compat, Http2, LogCalls, LogFormat, Unpriced};
 use super::route_rule::RouteRule;
 use super::secret::Secret;
+use super::values::Values;
 use crate::jwt::Verifier;
 
 /// The whole configuration, ready for use.
@@ -58,6 +59,8 @@ pub struct Settings {
     pub alerts: Alerts,
     /// What Sprag writes to the terminal.
     pub log: Log,
+    /// Every value as it is written, and who wrote it.
+    pub values: Values,
 }
 
 /// What is looked for in requests and answers.

@@ -167,8 +167,8 @@ async fn settings_show_what_is_in_force_and_no_secret() {
     for expected in [
         &proxy,
         "[proxy]",
-        "[providers]",
-        "key held by Sprag",
+        "Providers",
+        "held by Sprag",
         "OpenAI chat completions",
         "No channel is configured",
         "As it was at the start",

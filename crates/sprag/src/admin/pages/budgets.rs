@@ -2,17 +2,17 @@
 //! was spent.
 
 use askama::Template;
-use axum::extract::{Form as Sent, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AccountId, Holder, Window};
 use sprag_core::time::Timestamp;
 
-use super::field::{Field, Form, Reading, put, rest, value_of};
+use super::field::{Field, Reading, put, value_of};
+use super::filled::Filled;
 use super::rows::{Bar, Moment, Money};
 use super::{Page, Shell, agents, html, link, news_at};
 use crate::admin::Shared;
@@ -93,16 +93,14 @@ pub(super) async fn show(
     wanted: Result<Params<Wanted>, Problem>,
 ) -> Page {
     let Params(wanted) = wanted?;
-    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+    list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
 async fn list(
     admin: &Shared,
     visitor: Visitor,
     wanted: Wanted,
-    status: StatusCode,
-    brought: &Form,
-    mut complaints: Vec<(String, String)>,
+    mut filled: Filled,
 ) -> Page {
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let with_runs = wanted.runs.is_some();
@@ -114,12 +112,7 @@ async fn list(
     let here = |cursor: Option<&str>| {
         link::to("/budgets", &[("agent", Some(&agent)), ("runs", with_runs.then_some("on")), ("cursor", cursor)])
     };
-    let mut bring = |fields: Vec<Field>| -> Vec<Field> {
-        fields.into_iter().map(|field| field.brought(brought, &mut complaints)).collect()
-    };
-    let set = bring(set_fields(&agent));
-    let account = wanted.adjust.unwrap_or_default();
-    let adjust = (!account.is_empty()).then(|| bring(adjust_fields()));
+    let (status, account) = (filled.status, wanted.adjust.unwrap_or_default());
     let page = Budgets {
         shell: admin.shell("budgets", visitor),
         live: news_at(status, "/budgets"),
@@ -129,10 +122,10 @@ async fn list(
         zone: admin.app.settings.load().budget.zone.to_string(),
         first: wanted.cursor.is_some().then(|| here(None)),
         more: page.next.map(|next| here(Some(&next))),
-        set,
-        adjust,
+        set: filled.fill(set_fields(&agent)),
+        adjust: (!account.is_empty()).then(|| filled.fill(adjust_fields())),
         account,
-        complaint: rest(complaints),
+        complaint: filled.rest(),
         is_saved: wanted.saved.is_some(),
         agent,
     };
@@ -144,28 +137,25 @@ pub(super) async fn set(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let name = form.get("to").map(|name| name.trim()).unwrap_or_default();
     let mut patch = json!({});
     for (key, _) in LIMITS {
-        let amount = form.get(key).map(|text| value_of(Reading::Money, text)).unwrap_or_default();
-        if !amount.is_null() {
-            put(&mut patch, key, amount);
+        if let Some(amount) = filled.given(key) {
+            put(&mut patch, key, value_of(Reading::Money, amount));
         }
     }
-    let refused = |complaints| list(&admin, visitor, Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints);
-    let agent = match agents::agent(name) {
+    let again = |filled| list(&admin, visitor, Wanted::default(), filled);
+    let agent = match agents::agent(filled.text("to")) {
         Ok(agent) => agent,
-        Err(problem) => return refused(vec![("to".to_owned(), problem.detail.into_owned())]).await,
+        Err(problem) => return again(filled.but("to", problem.detail)).await,
     };
     if patch == json!({}) {
-        return refused(vec![(LIMITS[1].0.to_owned(), "give at least one amount".to_owned())]).await;
+        return again(filled.but(LIMITS[1].0, "give at least one amount")).await;
     }
     match desk::change_agent(&admin, operator, &agent, json!({ "policy": patch })).await {
         Ok(()) => Ok(Redirect::to(&saved(Some(agent.as_str()))).into_response()),
-        Err(problem) if problem.status == StatusCode::BAD_REQUEST => refused(problem.slips()).await,
-        Err(problem) => Err(problem.into()),
+        Err(problem) => again(filled.refused(problem, |key, _| key.to_owned())?).await,
     }
 }
 
@@ -174,33 +164,25 @@ pub(super) async fn adjust(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let amount = text("amount_usd");
-    let refused = |complaints| {
-        let wanted = Wanted { adjust: Some(text("account")), ..Wanted::default() };
-        list(&admin, visitor, wanted, StatusCode::BAD_REQUEST, &form, complaints)
-    };
-    if !NanoUsd::parse_usd(amount.trim_start_matches('+')).is_ok_and(|amount| amount != NanoUsd::ZERO) {
+    let (account, reason) = (filled.text("account"), filled.text("reason"));
+    let amount = filled.text("amount_usd").trim_start_matches('+');
+    let order = json!({ "account": account, "amount_usd": amount, "reason": reason });
+    let wanted = Wanted { adjust: Some(account.to_owned()), ..Wanted::default() };
+    if !NanoUsd::parse_usd(amount).is_ok_and(|amount| amount != NanoUsd::ZERO) {
         let told = "dollars to add, or with a minus to take away: -2.50";
-        return refused(vec![("amount_usd".to_owned(), told.to_owned())]).await;
+        return list(&admin, visitor, wanted, filled.but("amount_usd", told)).await;
     }
-    let order = json!({
-        "account": text("account"),
-        "amount_usd": Value::from(amount.trim_start_matches('+')),
-        "reason": text("reason"),
-    });
     match desk::adjust(&admin, operator, order).await {
         Ok(_) => Ok(Redirect::to(&saved(None)).into_response()),
-        Err(problem) if [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND].contains(&problem.status) => {
-            let at_field = |(key, told): (String, String)| match key.as_str() {
-                "" if told.contains("`reason`") => ("reason".to_owned(), told),
-                _ => (key, told),
+        Err(problem) => {
+            let field_of = |key: &str, told: &str| match key {
+                "" if told.contains("`reason`") => "reason".to_owned(),
+                _ => key.to_owned(),
             };
-            refused(problem.slips().into_iter().map(at_field).collect()).await
+            list(&admin, visitor, wanted, filled.refused(problem, field_of)?).await
         }
-        Err(problem) => Err(problem.into()),
     }
 }
 

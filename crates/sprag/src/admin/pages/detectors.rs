@@ -1,7 +1,7 @@
 //! Loop detection: what each detector does, what those in shadow would have done, and how that would have ended.
 
 use askama::Template;
-use axum::extract::{Form as Sent, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
@@ -11,7 +11,8 @@ use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{ShadowReport, ShadowRun};
 
-use super::field::{Field, Form, put, rest};
+use super::field::{Field, Form, put};
+use super::filled::Filled;
 use super::rows::RunRef;
 use super::span::{Span, Tab};
 use super::{Page, Shell, agents, html, link, news_at};
@@ -149,18 +150,16 @@ pub(super) async fn show(
     wanted: Result<Params<Wanted>, Problem>,
 ) -> Page {
     let Params(wanted) = wanted?;
-    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+    list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
 async fn list(
     admin: &Shared,
     visitor: Visitor,
     wanted: Wanted,
-    status: StatusCode,
-    brought: &Form,
-    mut complaints: Vec<(String, String)>,
+    mut filled: Filled,
 ) -> Page {
-    let (now, span) = (admin.app.clock.now(), wanted.span.unwrap_or_default());
+    let (status, now, span) = (filled.status, admin.app.clock.now(), wanted.span.unwrap_or_default());
     let agent = api::agent_name(wanted.agent.as_deref())?;
     // What happens within this millisecond is over too.
     let (since, until) = (span.since(now), Timestamp(now.0 + 1));
@@ -175,7 +174,6 @@ async fn list(
     };
     let agent = agent.map(|agent| agent.to_string()).unwrap_or_default();
     let (tries, trial) = try_thresholds(admin, &wanted, &agent, &rules).await?;
-    let change = change_fields(&agent).into_iter().map(|field| field.brought(brought, &mut complaints)).collect();
     let page = Detectors {
         shell: admin.shell("detectors", visitor),
         // Nobody wants runs to be judged again every second.
@@ -185,8 +183,8 @@ async fn list(
         },
         agents: names,
         detectors: Detector::ALL.into_iter().map(|detector| DetectorLine::new(detector, &rules)).collect(),
-        change,
-        complaint: rest(complaints),
+        change: filled.fill(change_fields(&agent)),
+        complaint: filled.rest(),
         is_saved: wanted.saved.is_some(),
         spans: span.tabs("/detectors", &[("agent", Some(&agent))]),
         span: span.label(),
@@ -250,21 +248,20 @@ pub(super) async fn set(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let refused = |complaints| list(&admin, visitor, Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints);
-    let agent = match agents::agent(&text("agent")) {
+    let again = |filled| list(&admin, visitor, Wanted::default(), filled);
+    let agent = match agents::agent(filled.text("agent")) {
         Ok(agent) => agent,
-        Err(problem) => return refused(vec![("agent".to_owned(), problem.detail.into_owned())]).await,
+        Err(problem) => return again(filled.but("agent", problem.detail)).await,
     };
-    let detector = text("detector");
+    let detector = filled.text("detector");
     if !Detector::ALL.iter().any(|known| known.as_str() == detector) {
-        return refused(vec![("detector".to_owned(), "choose one of the list".to_owned())]).await;
+        return again(filled.but("detector", "choose one of the list")).await;
     }
     let mut patch = json!({});
     for key in ["mode", "action"] {
-        let value = match text(key).as_str() {
+        let value = match filled.text(key) {
             "" => continue,
             CONFIGURED => Value::Null,
             other => Value::from(other),
@@ -272,21 +269,17 @@ pub(super) async fn set(
         put(&mut patch, &format!("detection.{detector}.{key}"), value);
     }
     if patch == json!({}) {
-        return refused(vec![("mode".to_owned(), "choose a mode, or what follows".to_owned())]).await;
+        return again(filled.but("mode", "choose a mode, or what follows")).await;
     }
     match desk::change_agent(&admin, operator, &agent, json!({ "policy": patch })).await {
         Ok(()) => {
             let back = link::to("/detectors", &[("agent", Some(agent.as_str())), ("saved", Some("1"))]);
             Ok(Redirect::to(&back).into_response())
         }
-        Err(problem) if problem.status == StatusCode::BAD_REQUEST => {
-            let at_field = |(key, told): (String, String)| {
-                let field = key.rsplit('.').next().unwrap_or_default().to_owned();
-                (field, told)
-            };
-            refused(problem.slips().into_iter().map(at_field).collect()).await
+        Err(problem) => {
+            let field_of = |key: &str, _: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+            again(filled.refused(problem, field_of)?).await
         }
-        Err(problem) => Err(problem.into()),
     }
 }
 

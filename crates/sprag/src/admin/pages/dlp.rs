@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::{Form as Sent, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +13,8 @@ use sprag_core::time::Timestamp;
 use sprag_store::history::{FindingCount, FindingsReport};
 
 use super::agent::family;
-use super::field::{Field, Form, put, rest};
+use super::field::{Field, put};
+use super::filled::Filled;
 use super::rows::{Bar, Moment, RunRef};
 use super::span::{Span, Tab};
 use super::{Page, Shell, agents, html, link, news_at};
@@ -126,18 +126,16 @@ pub(super) async fn show(
     wanted: Result<Params<Wanted>, Problem>,
 ) -> Page {
     let Params(wanted) = wanted?;
-    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+    list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
 async fn list(
     admin: &Shared,
     visitor: Visitor,
     wanted: Wanted,
-    status: StatusCode,
-    brought: &Form,
-    mut complaints: Vec<(String, String)>,
+    mut filled: Filled,
 ) -> Page {
-    let (now, span) = (admin.app.clock.now(), wanted.span.unwrap_or_default());
+    let (status, now, span) = (filled.status, admin.app.clock.now(), wanted.span.unwrap_or_default());
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let (since, cursor) = (span.since(now), wanted.cursor.clone());
     let read = admin
@@ -152,7 +150,6 @@ async fn list(
     let agent = agent.map(|agent| agent.to_string()).unwrap_or_default();
     let coverage = admin.app.coverage.load();
     let here = |cursor: Option<&str>| link::to("/dlp", &[("agent", Some(&agent)), ("cursor", cursor)]);
-    let fields = change_fields(&agent, &rules);
     let page = Dlp {
         shell: admin.shell("dlp", visitor),
         live: news_at(status, "/dlp"),
@@ -166,8 +163,8 @@ async fn list(
         agents: names,
         profile: profile(rules.profile),
         families: family_lines(&rules),
-        change: fields.into_iter().map(|field| field.brought(brought, &mut complaints)).collect(),
-        complaint: rest(complaints),
+        change: filled.fill(change_fields(&agent, &rules)),
+        complaint: filled.rest(),
         is_saved: wanted.saved.is_some(),
         covered: coverage.iter().filter(|surface| surface.is_covered).count(),
         surfaces: coverage.len(),
@@ -181,34 +178,28 @@ pub(super) async fn set_mode(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let refused = |complaints| list(&admin, visitor, Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints);
-    let agent = match agents::agent(&text("agent")) {
+    let again = |filled| list(&admin, visitor, Wanted::default(), filled);
+    let agent = match agents::agent(filled.text("agent")) {
         Ok(agent) => agent,
-        Err(problem) => return refused(vec![("agent".to_owned(), problem.detail.into_owned())]).await,
+        Err(problem) => return again(filled.but("agent", problem.detail)).await,
     };
-    let (kind, way) = (text("kind"), text("way"));
+    let (kind, way) = (filled.text("kind"), filled.text("way"));
     if kind.is_empty() || kind.contains('.') || !WAYS.iter().any(|(name, _)| *name == way) {
-        return refused(vec![("kind".to_owned(), "choose a kind or a family, and a way".to_owned())]).await;
+        return again(filled.but("kind", "choose a kind or a family, and a way")).await;
     }
-    let mode = Some(text("mode")).filter(|mode| !mode.is_empty()).map_or(Value::Null, Value::from);
     let mut patch = json!({});
-    put(&mut patch, &format!("dlp.{way}.{kind}"), mode);
+    put(&mut patch, &format!("dlp.{way}.{kind}"), filled.given("mode").map_or(Value::Null, Value::from));
     match desk::change_agent(&admin, operator, &agent, json!({ "policy": patch })).await {
         Ok(()) => {
             let back = link::to("/dlp", &[("agent", Some(agent.as_str())), ("saved", Some("1"))]);
             Ok(Redirect::to(&format!("{back}#modes")).into_response())
         }
-        Err(problem) if problem.status == StatusCode::BAD_REQUEST => {
-            let at_field = |(key, told): (String, String)| {
-                let field = if key.starts_with("dlp.") { "kind".to_owned() } else { key };
-                (field, told)
-            };
-            refused(problem.slips().into_iter().map(at_field).collect()).await
+        Err(problem) => {
+            let field_of = |key: &str, _: &str| if key.starts_with("dlp.") { "kind" } else { key }.to_owned();
+            again(filled.refused(problem, field_of)?).await
         }
-        Err(problem) => Err(problem.into()),
     }
 }
 

@@ -10,7 +10,8 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::KeyState;
 use sprag_core::time::Timestamp;
 
-use super::field::{Field, Form, rest};
+use super::field::Field;
+use super::filled::Filled;
 use super::rows::Moment;
 use super::{Page, Shell, html, link};
 use crate::admin::Shared;
@@ -98,18 +99,16 @@ pub(super) async fn show(
     wanted: Result<Params<Wanted>, Problem>,
 ) -> Page {
     let Params(wanted) = wanted?;
-    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+    list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
 async fn list(
     admin: &Shared,
     visitor: Visitor,
     wanted: Wanted,
-    status: StatusCode,
-    brought: &Form,
-    mut complaints: Vec<(String, String)>,
+    mut filled: Filled,
 ) -> Page {
-    let agents = admin.agents().await?;
+    let (status, agents) = (filled.status, admin.agents().await?);
     let agent = api::agent_name(wanted.agent.as_deref())?.map(|agent| agent.to_string()).unwrap_or_default();
     let given = Some(&agent).filter(|agent| !agent.is_empty());
     let page = desk::keys(admin, json!({ "agent": given, "cursor": wanted.cursor, "limit": ROWS })).await?;
@@ -121,8 +120,8 @@ async fn list(
         agents: agents.into_iter().map(|agent| agent.name).collect(),
         newest: wanted.cursor.is_some().then(|| here(None)),
         older: page.next.map(|next| here(Some(&next))),
-        fields: fields(&agent).into_iter().map(|field| field.brought(brought, &mut complaints)).collect(),
-        complaint: rest(complaints),
+        fields: filled.fill(fields(&agent)),
+        complaint: filled.rest(),
         are_required: admin.app.settings.load().proxy.require_keys,
         agent,
     };
@@ -133,18 +132,15 @@ pub(super) async fn create(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let refused =
-        |complaints| list(&admin, visitor.clone(), Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints);
-    let order = match order(&form) {
-        Ok(order) => order,
-        Err(complaints) => return refused(complaints).await,
-    };
+    let (order, filled) = order(filled);
+    if !filled.is_fine() {
+        return list(&admin, visitor, Wanted::default(), filled).await;
+    }
     match desk::create_key(&admin, operator, order).await {
         Ok(key) => Ok(html(StatusCode::OK, &told(&admin, visitor, key, "New key"))),
-        Err(problem) if problem.status == StatusCode::BAD_REQUEST => refused(complaints_of(&problem)).await,
-        Err(problem) => Err(problem.into()),
+        Err(problem) => list(&admin, visitor, Wanted::default(), filled.refused(problem, field_of)?).await,
     }
 }
 
@@ -175,44 +171,36 @@ fn fields(agent: &str) -> Vec<Field> {
     fields
 }
 
-/// What a form asks for, or what is wrong with it by field.
-fn order(form: &Form) -> Result<Value, Vec<(String, String)>> {
-    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let mut complaints = Vec::new();
-    let mut complain = |name: &str, told: &str| complaints.push((name.to_owned(), told.to_owned()));
-    if text("agent").is_empty() {
-        complain("agent", "a key speaks for an agent: give its name");
+/// What a form asks for, and the form with what is wrong with it.
+fn order(mut filled: Filled) -> (Value, Filled) {
+    if filled.given("agent").is_none() {
+        filled = filled.but("agent", "a key speaks for an agent: give its name");
     }
     let mut budget = Map::new();
     for (name, _) in LIMITS {
-        let amount = text(name);
-        let amount = amount.strip_prefix('$').unwrap_or(&amount);
-        match NanoUsd::parse_usd(amount) {
-            _ if amount.is_empty() => {}
+        let Some(amount) = filled.given(name).map(|text| text.strip_prefix('$').unwrap_or(text).to_owned()) else {
+            continue;
+        };
+        match NanoUsd::parse_usd(&amount) {
             Ok(dollars) if dollars > NanoUsd::ZERO => drop(budget.insert(name.to_owned(), amount.into())),
-            _ => complain(name, "an amount of dollars above 0, such as 2.50"),
+            _ => filled = filled.but(name, "an amount of dollars above 0, such as 2.50"),
         }
     }
-    let seconds = text("expires_in_seconds");
-    let expires: Option<u32> = seconds.parse().ok();
-    if expires.is_none() && !seconds.is_empty() {
-        complain("expires_in_seconds", "a number of seconds");
+    let expires: Option<u32> = filled.text("expires_in_seconds").parse().ok();
+    if expires.is_none() && filled.given("expires_in_seconds").is_some() {
+        filled = filled.but("expires_in_seconds", "a number of seconds");
     }
-    if !complaints.is_empty() {
-        return Err(complaints);
-    }
-    let order = json!({"agent": text("agent"), "name": text("name"), "expires_in_seconds": expires, "budget": budget});
-    Ok(order)
+    let (agent, name) = (filled.text("agent"), filled.text("name"));
+    (json!({ "agent": agent, "name": name, "expires_in_seconds": expires, "budget": budget }), filled)
 }
 
-/// What the API complains about, at the field that it names; a bad name of an agent names none.
-fn complaints_of(problem: &Problem) -> Vec<(String, String)> {
-    let at_field = |(key, told): (String, String)| match key.strip_prefix("budget.") {
-        Some(limit) => (limit.to_owned(), told),
-        None if key == "name" => (key, told),
-        None => ("agent".to_owned(), told),
-    };
-    problem.slips().into_iter().map(at_field).collect()
+/// The field of what the API complains about; a bad name of an agent names none.
+fn field_of(key: &str, _: &str) -> String {
+    match key.strip_prefix("budget.") {
+        Some(limit) => limit.to_owned(),
+        None if key == "name" => key.to_owned(),
+        None => "agent".to_owned(),
+    }
 }
 
 fn told(admin: &Shared, visitor: Visitor, key: KeyRecord, title: &str) -> Told {

@@ -13,6 +13,7 @@ mod detectors;
 mod dlp;
 mod events;
 mod field;
+mod filled;
 mod keys;
 mod link;
 mod overview;

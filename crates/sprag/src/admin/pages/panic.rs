@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use sprag_core::policy::{KillKind, KillScope};
 use sprag_core::time::Timestamp;
 
-use super::field::{Field, Form, rest};
+use super::field::Field;
+use super::filled::Filled;
 use super::rows::Moment;
 use super::{Page, Shell, html, link, news_at};
 use crate::admin::Shared;
@@ -78,25 +79,20 @@ pub(super) async fn show(
     wanted: Result<Params<Wanted>, Problem>,
 ) -> Page {
     let Params(wanted) = wanted?;
-    list(&admin, visitor, wanted, StatusCode::OK, &Form::new(), Vec::new()).await
+    list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
 async fn list(
     admin: &Shared,
     visitor: Visitor,
     wanted: Wanted,
-    status: StatusCode,
-    brought: &Form,
-    mut complaints: Vec<(String, String)>,
+    mut filled: Filled,
 ) -> Page {
     let page = desk::kills(admin, json!({ "cursor": wanted.cursor, "limit": ROWS })).await?;
     let now = admin.app.clock.now();
     let snapshot = admin.app.catalog.snapshot();
     let all = snapshot.kills.of_scope(&KillScope::Everything).filter(|kill| kill.is_in_force(now));
-    let mut bring = |fields: Vec<Field>| -> Vec<Field> {
-        fields.into_iter().map(|field| field.brought(brought, &mut complaints)).collect()
-    };
-    let (everything, part) = (bring(everything_fields()), bring(part_fields()));
+    let status = filled.status;
     let page = Panic {
         shell: admin.shell("panic", visitor),
         live: news_at(status, "/panic"),
@@ -106,9 +102,9 @@ async fn list(
         in_flight: admin.app.state.counts().in_flight as u64,
         newest: wanted.cursor.is_some().then(|| "/panic".to_owned()),
         older: page.next.map(|next| link::to("/panic", &[("cursor", Some(&next))])),
-        everything,
-        part,
-        complaint: rest(complaints),
+        everything: filled.fill(everything_fields()),
+        part: filled.fill(part_fields()),
+        complaint: filled.rest(),
     };
     Ok(html(status, &page))
 }
@@ -118,15 +114,13 @@ pub(super) async fn stop(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let typed = form.get("confirm").map(|word| word.trim().to_lowercase()).unwrap_or_default();
-    if typed != WORD {
-        let complaints = vec![("confirm".to_owned(), format!("nothing was stopped: type {WORD} to confirm"))];
-        return list(&admin, visitor, Wanted::default(), StatusCode::BAD_REQUEST, &form, complaints).await;
+    if filled.text("confirm").to_lowercase() != WORD {
+        let filled = filled.but("confirm", format!("nothing was stopped: type {WORD} to confirm"));
+        return list(&admin, visitor, Wanted::default(), filled).await;
     }
-    let reason = form.get("reason").map(String::as_str).unwrap_or_default();
-    let reason = if reason.trim().is_empty() { "panic button" } else { reason };
+    let reason = filled.given("reason").unwrap_or("panic button");
     desk::kill(&admin, operator, json!({ "scope": "all", "reason": reason })).await?;
     Ok(Redirect::to("/panic").into_response())
 }
@@ -136,24 +130,21 @@ pub(super) async fn stop_part(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    let seconds: Option<u32> = text("expires_in_seconds").and_then(|seconds| seconds.parse().ok());
-    let mut order = json!({ "reason": text("part_reason"), "expires_in_seconds": seconds });
+    let seconds: Option<u32> = filled.text("expires_in_seconds").parse().ok();
+    let mut order = json!({ "reason": filled.given("part_reason"), "expires_in_seconds": seconds });
     for name in ["scope", "route"] {
-        if let Some(text) = text(name) {
+        if let Some(text) = filled.given(name) {
             order[name] = Value::from(text);
         }
     }
     match desk::kill(&admin, operator, order).await {
         Ok(()) => Ok(Redirect::to("/panic").into_response()),
-        Err(problem) if problem.status == StatusCode::BAD_REQUEST => {
-            let told = |(key, told): (String, String)| (if key.is_empty() { "scope".to_owned() } else { key }, told);
-            let complaints = problem.slips().into_iter().map(told).collect();
-            list(&admin, visitor, Wanted::default(), problem.status, &form, complaints).await
+        Err(problem) => {
+            let field_of = |key: &str, _: &str| if key.is_empty() { "scope" } else { key }.to_owned();
+            list(&admin, visitor, Wanted::default(), filled.refused(problem, field_of)?).await
         }
-        Err(problem) => Err(problem.into()),
     }
 }
 

@@ -28,6 +28,7 @@ use super::file::{self, File};
 use super::problem::{Problem, nearest};
 use super::secret::Secret;
 use super::settings::{Admin, Events, Log, Prices, Proxy, Responses, Routing, Runs, Settings};
+use super::values::Values;
 
 /// Makes settings of a file whose values have the right types.
 ///
@@ -87,6 +88,8 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         jwt,
         alerts,
         log: Log { format: file.log.format, level: file.log.level.clone(), calls: file.log.calls },
+        // Only who puts the layers together knows them.
+        values: Values::default(),
     })
 }
 

@@ -10,14 +10,14 @@ use std::path::Path;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
 use sprag_core::dlp::{Direction, Surface};
 use sprag_core::wire::Dialect;
 
-use self::sections::{Section, sections};
+use self::sections::{ProviderLine, Section, ValueLine, providers, sections};
 use self::tokens::{TokenLine, fields as token_fields};
 pub(super) use self::tokens::{create as create_token, revoke as revoke_token};
-use super::field::{Field, Form, rest};
+use super::field::Field;
+use super::filled::Filled;
 use super::rows::Moment;
 use super::{Page, Shell, html};
 use crate::admin::Shared;
@@ -38,7 +38,10 @@ struct Settings {
     reload: Reload,
     files: Vec<(String, String)>,
     surfaces: Vec<SurfaceLine>,
+    /// What somebody set, and what not.
+    set: Vec<ValueLine>,
     sections: Vec<Section>,
+    providers: Vec<ProviderLine>,
     tokens: Vec<TokenLine>,
     token_fields: Vec<Field>,
     complaint: Option<String>,
@@ -60,16 +63,10 @@ struct SurfaceLine {
 }
 
 pub(super) async fn show(State(admin): State<Shared>, visitor: Visitor) -> Page {
-    page(&admin, visitor, StatusCode::OK, &Form::new(), Vec::new()).await
+    page(&admin, visitor, Filled::nothing()).await
 }
 
-async fn page(
-    admin: &Shared,
-    visitor: Visitor,
-    status: StatusCode,
-    brought: &Form,
-    mut complaints: Vec<(String, String)>,
-) -> Page {
+async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
     let settings = admin.app.settings.load_full();
     let now = admin.app.clock.now();
     let dir = settings.data_dir.clone();
@@ -100,7 +97,9 @@ async fn page(
             show::duration_ms(u64::try_from(settings.events.run_retention.as_millis()).unwrap_or(u64::MAX)),
         ),
     ];
-    let fields = token_fields().into_iter().map(|field| field.brought(brought, &mut complaints)).collect();
+    let waiting = last.as_ref().map(|last| last.waiting.as_slice()).unwrap_or_default();
+    let sections = sections(&settings, waiting);
+    let status = filled.status;
     let page = Settings {
         shell: admin.shell("settings", visitor),
         facts,
@@ -111,10 +110,12 @@ async fn page(
         },
         files,
         surfaces: surfaces(&admin.app.coverage.load()),
-        sections: sections(&settings),
+        set: sections.iter().flat_map(|section| &section.rows).filter(|row| row.is_set).cloned().collect(),
+        sections,
+        providers: providers(&settings),
         tokens: tokens.items.iter().map(|token| TokenLine::new(token, now)).collect(),
-        token_fields: fields,
-        complaint: rest(complaints),
+        token_fields: filled.fill(token_fields()),
+        complaint: filled.rest(),
         has_alerts: admin.has_alert_channel(),
     };
     Ok(html(status, &page))

@@ -14,7 +14,8 @@ use crate::admin::Shared;
 use crate::admin::api::model::TokenRecord;
 use crate::admin::api::{self, desk};
 use crate::admin::operator::{Operator, Visitor};
-use crate::admin::pages::field::{Field, Form};
+use crate::admin::pages::field::Field;
+use crate::admin::pages::filled::Filled;
 use crate::admin::pages::rows::Moment;
 use crate::admin::pages::{Page, Shell, html};
 
@@ -64,18 +65,13 @@ pub(in crate::admin::pages) async fn create(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
-    Sent(form): Sent<Form>,
+    filled: Filled,
 ) -> Page {
-    let text = |name: &str| form.get(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let mut order = json!({ "name": text("name"), "role": text("role") });
-    let lifetime = text("expires_in_seconds");
-    match lifetime.parse::<u32>() {
-        Ok(seconds) => order["expires_in_seconds"] = seconds.into(),
-        Err(_) if lifetime.is_empty() => {}
-        Err(_) => {
-            let complaint = ("expires_in_seconds".to_owned(), "choose one of the list".to_owned());
-            return page(&admin, visitor, StatusCode::BAD_REQUEST, &form, vec![complaint]).await;
-        }
+    let mut order = json!({ "name": filled.text("name"), "role": filled.text("role") });
+    match filled.given("expires_in_seconds").map(str::parse::<u32>) {
+        Some(Ok(seconds)) => order["expires_in_seconds"] = seconds.into(),
+        Some(Err(_)) => return page(&admin, visitor, filled.but("expires_in_seconds", "choose one of the list")).await,
+        None => {}
     }
     match desk::create_token(&admin, operator, order).await {
         Ok(token) => {
@@ -85,12 +81,10 @@ pub(in crate::admin::pages) async fn create(
             let (what, back, example) = ("token", "/settings#tokens", String::new());
             Ok(html(StatusCode::OK, &Told { shell, title, what, back, secret, example, facts }))
         }
-        Err(problem) if [StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&problem.status) => {
-            let at_field = |(key, told): (String, String)| (if key.is_empty() { "name".to_owned() } else { key }, told);
-            let complaints = problem.slips().into_iter().map(at_field).collect();
-            page(&admin, visitor, problem.status, &form, complaints).await
+        Err(problem) => {
+            let field_of = |key: &str, _: &str| if key.is_empty() { "name" } else { key }.to_owned();
+            page(&admin, visitor, filled.refused(problem, field_of)?).await
         }
-        Err(problem) => Err(problem.into()),
     }
 }
 
