@@ -1,25 +1,8 @@
 // What a person does in the dashboard, in a real browser, while agents work.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { TOKEN } from "../clients/node/servers.mjs";
-import { onStage } from "./stage.mjs";
-
-const flow = (name, work, config = "") =>
-  test(name, () =>
-    onStage(config, async (stage) => {
-      await work(stage);
-      stage.assertQuiet();
-    }),
-  );
-
-/** Presses a button that asks before it acts, and says yes. */
-async function confirm(page, name) {
-  await page.getByRole("button", { name, exact: true }).first().click();
-  const dialog = page.getByRole("dialog");
-  await dialog.waitFor();
-  await Promise.all([page.waitForLoadState("load"), dialog.getByRole("button").last().click()]);
-}
+import { confirm, flow } from "./stage.mjs";
 
 flow("logs in by the form, is refused with a wrong token, and signs out", async (stage) => {
   const page = await stage.open("/runs", { token: null });
@@ -74,12 +57,30 @@ flow("sees a loop stopped, reads why, and resumes it", async (stage) => {
   await page.getByText("was called 5 times with the same arguments").first().waitFor();
   await page.getByRole("link", { name: "stuck-build" }).first().click();
   await page.getByText(/Killed/).first().waitFor();
-  assert.match(await page.locator("main").innerText(), /`shell` was called 5 times with the same arguments and gave the same error/);
+  assert.match(await page.locator("main").innerText(), /shell was called 5 times with the same arguments and gave the same error/);
   assert.ok((await page.locator("svg rect").count()) > 5, "the picture of the run");
   await Promise.all([page.waitForLoadState("load"), page.getByRole("button", { name: "Resume" }).click()]);
   await page.locator("h1 .pill", { hasText: "running" }).waitFor();
   assert.equal((await stage.call("stuck-build", { agent: "fixer", text: "something else" })).status, 200);
 });
+
+flow(
+  "finds a run that waits for approval, and approves it",
+  async (stage) => {
+    const refusal = await stage.loop("waits", "fixer");
+    assert.match(JSON.stringify(refusal), /run_paused/);
+    const page = await stage.open("/runs?status=paused");
+    await page.getByRole("link", { name: "waits" }).click();
+    await page.locator("h1 .pill", { hasText: "paused" }).waitFor();
+    await page.getByText("Paused by Sprag").waitFor();
+    assert.equal((await stage.call("waits", { agent: "fixer" })).status, 403, "it waits");
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator("h1 .pill", { hasText: "running" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
+    assert.equal((await stage.call("waits", { agent: "fixer", text: "go on with something else" })).status, 200);
+  },
+  '[detection.progress]\naction = "pause"\n',
+);
 
 flow("kills a run by hand and its stream is cut", async (stage) => {
   await stage.call("to-be-killed");

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { test } from "node:test";
 import { chromium } from "playwright-core";
 import { start, TOKEN } from "../clients/node/servers.mjs";
 
@@ -29,6 +30,23 @@ export async function onStage(config, work) {
     await browser.close();
     await sprag.stop();
   }
+}
+
+/** A test of something that a person does; nothing may be wrong in the browser while they do it. */
+export const flow = (name, work, config = "") =>
+  test(name, () =>
+    onStage(config, async (stage) => {
+      await work(stage);
+      stage.assertQuiet();
+    }),
+  );
+
+/** Presses a button that asks before it acts, and says yes. */
+export async function confirm(page, name) {
+  await page.getByRole("button", { name, exact: true }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.waitFor();
+  await Promise.all([page.waitForLoadState("load"), dialog.getByRole("button").last().click()]);
 }
 
 class Stage {

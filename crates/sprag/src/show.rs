@@ -44,6 +44,31 @@ pub fn usd(amount: NanoUsd) -> String {
     money(amount, 6)
 }
 
+/// Money in a cell of a page: four places, so that a column of it lines up; the exact amount is in the cell's title.
+#[must_use]
+pub fn usd_cell(amount: NanoUsd) -> String {
+    match amount.0 {
+        0 => "$0".to_owned(),
+        1..50_000 => "<$0.0001".to_owned(),
+        _ => money(amount, 4),
+    }
+}
+
+/// Money beside a limit: cents from a dollar on, finer below.
+#[must_use]
+pub fn usd_round(amount: NanoUsd) -> String {
+    match amount.0 {
+        0 | 1_000_000_000.. | ..0 => money(amount, 2),
+        _ => usd_cell(amount),
+    }
+}
+
+/// So many of something: `1 call`, `2 calls`.
+#[must_use]
+pub fn counted(number: u64, one: &str) -> String {
+    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Money of which some may be unknown: never a zero where the price is.
 #[must_use]
 pub fn usd_known(amount: NanoUsd, unpriced: u64) -> String {
@@ -262,6 +287,19 @@ fn money(amount: NanoUsd, places: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn money_on_a_page_is_short_and_never_zero_unless_it_is() {
+        let shown = [0, 49_999, 50_000, 95_870_000, 2_558_450_000].map(|nano| usd_cell(NanoUsd(nano)));
+        assert_eq!(shown, ["$0", "<$0.0001", "$0.0001", "$0.0959", "$2.5585"]);
+        let shown = [0, 10, 127_556_000, 5_741_199_000, 60_000_000_000, -2_500_000_000].map(|n| usd_round(NanoUsd(n)));
+        assert_eq!(shown, ["$0.00", "<$0.0001", "$0.1276", "$5.74", "$60.00", "-$2.50"]);
+    }
+
+    #[test]
+    fn one_of_something_is_not_several() {
+        assert_eq!([0, 1, 2000].map(|number| counted(number, "call")), ["0 calls", "1 call", "2,000 calls"]);
+    }
 
     #[test]
     fn numbers_have_their_thousands_apart() {

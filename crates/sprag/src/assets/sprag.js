@@ -25,18 +25,22 @@
   const drawn = new Map();
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const UNITS = {
-    usd: (value) => (value === 0 ? "$0" : value >= 100 ? `$${value.toFixed(0)}` : value >= 1 ? `$${value.toFixed(2)}` : `$${value.toPrecision(2)}`),
+    usd: (value) => (value === 0 ? "$0" : value >= 100 ? `$${value.toFixed(0)}` : value >= 0.1 ? `$${value.toFixed(2)}` : `$${+value.toPrecision(2)}`),
     count: (value) => (value >= 1e6 ? `${+(value / 1e6).toPrecision(3)}M` : value >= 1e3 ? `${+(value / 1e3).toPrecision(3)}k` : `${+value.toPrecision(4)}`),
   };
   const draw = (box) => {
     const plan = box.dataset.chart;
-    const width = box.clientWidth;
-    if (!plan || !width || !window.uPlot) return;
+    const padding = getComputedStyle(box);
+    const width = Math.floor(box.clientWidth - parseFloat(padding.paddingLeft) - parseFloat(padding.paddingRight));
+    if (!plan || width <= 0 || !window.uPlot) return;
     const before = drawn.get(box);
     if (before && before.plan === plan && before.width === width && before.theme === themeNow()) return;
     before?.plot.destroy();
     const chart = JSON.parse(plan);
     const show = UNITS[chart.unit] || UNITS.count;
+    // Nobody makes half a request.
+    const whole = chart.unit === "count" ? { incrs: [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power)) } : {};
+    const wide = (_, values) => (values ? Math.max(34, 12 + 6.5 * Math.max(...values.map((text) => text.length))) : 34);
     const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const bars = chart.kind === "bars" ? uPlot.paths.bars({ size: [0.7, 24] }) : uPlot.paths.linear();
     const series = chart.series.map((one) => ({
@@ -49,9 +53,11 @@
     const room = chart.kind === "bars" && chart.x.length > 1 ? (chart.x[1] - chart.x[0]) / 2 : 0;
     const plot = new uPlot({
       width, height: Number(box.dataset.height) || 180, tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
-      cursor: { y: false }, legend: { live: true },
-      scales: { x: { time: true, range: (_, low, high) => [low - room, high + room] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-      axes: [{ ...axis, size: 28, values: (_, ticks, __, ___, step) => ticks.map((at) => tick(at, step)) }, { ...axis, size: 52, values: (_, values) => values.map(show) }],
+      cursor: { y: false }, legend: { live: true }, padding: [6, 10, 0, 0],
+      // Without a pointer over the chart there is nothing to read off.
+      hooks: { setLegend: [(u) => box.classList.toggle("idle", u.legend.idx == null)], ready: [() => box.classList.add("idle")] },
+      scales: { x: { time: true, range: (_, low, high) => [low - room, high + room] }, y: { range: (_, low, high) => [0, high > 0 ? (chart.unit === "count" ? Math.max(high * 1.08, 2) : high * 1.08) : 1] } },
+      axes: [{ ...axis, size: 28, values: (_, ticks, __, ___, step) => ticks.map((at) => tick(at, step)) }, { ...axis, ...whole, size: wide, space: 36, values: (_, values) => values.map(show) }],
       series: [{ label: "Time", value: (_, at) => (at == null ? "–" : `${stamp(at)} UTC`) }, ...series],
     }, [chart.x, ...chart.series.map((one) => one.values)], box);
     drawn.set(box, { plot, plan, width, theme: themeNow() });
@@ -83,7 +89,7 @@
     dialog.querySelector("[value=yes]").textContent = submitter?.textContent.trim() || "Go on";
     dialog.returnValue = "";
     dialog.onclose = () => {
-      if (dialog.returnValue !== "yes") return;
+      if (dialog.returnValue !== "yes") return catchUp();
       allowed = form;
       form.requestSubmit(submitter);
     };
@@ -142,11 +148,24 @@
     }
   });
 
-  // ---- whether the page is live ----
+  // ---- whether the page is live, and as new as it says ----
   const live = (is) => document.getElementById("live-dot")?.classList.toggle("on", is);
-  document.addEventListener("htmx:sse:after:connection", () => live(true));
+  // News that nobody heard while there was no stream, or that had to wait: they are asked for as soon as they can be shown.
+  let missed = document.hidden;
+  const catchUp = () => {
+    if (!missed) return;
+    missed = false;
+    htmx.trigger(document.body, "changed");
+  };
+  document.addEventListener("visibilitychange", () => { missed ||= document.hidden; });
+  document.addEventListener("htmx:sse:after:connection", () => {
+    if (document.hidden) return;
+    live(true);
+    catchUp();
+  });
   document.addEventListener("htmx:sse:error", (event) => {
     live(false);
+    missed = true;
     // The session is over; the page leads to the login.
     if (event.detail.status === 401) location.reload();
   });
@@ -156,7 +175,9 @@
   });
   // What somebody is asked about must not change under the question.
   document.addEventListener("htmx:before:request", (event) => {
-    if (document.getElementById("confirm")?.open) event.preventDefault();
+    if (!document.getElementById("confirm")?.open) return;
+    event.preventDefault();
+    missed = true;
   });
   document.addEventListener("htmx:sse:close", () => live(false));
   document.addEventListener("htmx:after:swap", () => { redraw(); retick(); });

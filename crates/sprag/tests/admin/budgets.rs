@@ -174,7 +174,7 @@ async fn the_page_draws_what_is_settled_and_what_is_set_aside() {
     till.world.provider.wait_for(|view| view.total == 2).await.unwrap();
     let page = text(&till.world.page("/budgets").await);
     for expected in [
-        "aria-label=\"50.0 % settled, $0.200000 set aside\"",
+        "aria-label=\"50.0 % settled, $0.2000 set aside\"",
         "<rect width=\"500\" height=\"10\"/><rect class=\"reserved\" x=\"500\" width=\"200\" height=\"10\"/>",
         "agent, day",
         "days and months are those of Europe/Berlin",

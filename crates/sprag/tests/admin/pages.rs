@@ -73,7 +73,7 @@ async fn a_run_is_told_step_by_step() {
     for expected in [
         "Known by its conversation",
         "1,234",
-        "$0.003120",
+        "$0.0031",
         "web_search",
         "upstream gone",
         "connection refused",

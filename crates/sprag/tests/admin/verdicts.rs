@@ -55,7 +55,7 @@ async fn what_a_rule_in_shadow_would_have_saved_is_said_everywhere() {
     assert!(shown.contains(line) && shown.contains("complete; would stop (progress: repeated_step)"), "{shown}");
 
     let page = text(&world.page("/run?agent=default&id=task").await);
-    for expected in ["<a href=\"#step-2\">step 2</a>, saving $0.005000", "id=\"step-2\"", "would stop (progress"] {
+    for expected in ["<a href=\"#step-2\">step 2</a>, saving $0.0050", "id=\"step-2\"", "would stop (progress"] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
 }

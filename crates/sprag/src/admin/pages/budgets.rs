@@ -96,12 +96,7 @@ pub(super) async fn show(
     list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
-async fn list(
-    admin: &Shared,
-    visitor: Visitor,
-    wanted: Wanted,
-    mut filled: Filled,
-) -> Page {
+async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Filled) -> Page {
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let with_runs = wanted.runs.is_some();
     let filter = BudgetFilter { agent: agent.clone(), key: None, runs: with_runs };
@@ -133,12 +128,7 @@ async fn list(
 }
 
 /// Sets limits of an agent. An empty amount leaves a limit as it is.
-pub(super) async fn set(
-    State(admin): State<Shared>,
-    visitor: Visitor,
-    operator: Operator,
-    filled: Filled,
-) -> Page {
+pub(super) async fn set(State(admin): State<Shared>, visitor: Visitor, operator: Operator, filled: Filled) -> Page {
     let mut patch = json!({});
     for (key, _) in LIMITS {
         if let Some(amount) = filled.given(key) {
@@ -160,12 +150,7 @@ pub(super) async fn set(
 }
 
 /// Corrects what an account has spent.
-pub(super) async fn adjust(
-    State(admin): State<Shared>,
-    visitor: Visitor,
-    operator: Operator,
-    filled: Filled,
-) -> Page {
+pub(super) async fn adjust(State(admin): State<Shared>, visitor: Visitor, operator: Operator, filled: Filled) -> Page {
     let (account, reason) = (filled.text("account"), filled.text("reason"));
     let amount = filled.text("amount_usd").trim_start_matches('+');
     let order = json!({ "account": account, "amount_usd": amount, "reason": reason });
@@ -246,10 +231,10 @@ impl BudgetLine {
             },
             reserved_bar: Bar { start: settled_bar.length, length: reserved.min(Bar::LINE - settled_bar.length) },
             settled_bar,
-            settled: Money::new(Some(row.settled), false),
-            reserved: Money::new(Some(row.reserved), false),
-            limit: Money::new(row.limit.as_ref().map(|limit| limit.amount), false),
-            left: Money::new(row.remaining(), false),
+            settled: Money::round(Some(row.settled)),
+            reserved: Money::round(Some(row.reserved)),
+            limit: Money::round(row.limit.as_ref().map(|limit| limit.amount)),
+            left: Money::round(row.remaining()),
             ends: row.span.map(|span| Moment::new(span.end, now)),
             is_shadow,
             is_corrected: row.adjusted != NanoUsd::ZERO,

@@ -42,7 +42,7 @@ pub(super) fn spend(series: &Series, span: Span) -> Chart {
 pub(super) fn requests(series: &Series, span: Span) -> Chart {
     let sum = |count: fn(&Bucket) -> u64| series.buckets.iter().map(count).fold(0, u64::saturating_add);
     let (asked, stopped) = (sum(|bucket| bucket.requests), sum(|bucket| bucket.blocked));
-    let told = format!("{} requests {}, {} of them stopped", show::count(asked), when(span), show::count(stopped));
+    let told = format!("{} {}, {} stopped", show::counted(asked, "request"), when(span), show::count(stopped));
     let lines = vec![
         line("Requests", "accent", series, |bucket| bucket.requests as f64),
         line("Stopped", "bad", series, |bucket| bucket.blocked as f64),

@@ -153,12 +153,7 @@ pub(super) async fn show(
     list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
-async fn list(
-    admin: &Shared,
-    visitor: Visitor,
-    wanted: Wanted,
-    mut filled: Filled,
-) -> Page {
+async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Filled) -> Page {
     let (status, now, span) = (filled.status, admin.app.clock.now(), wanted.span.unwrap_or_default());
     let agent = api::agent_name(wanted.agent.as_deref())?;
     // What happens within this millisecond is over too.
@@ -244,12 +239,7 @@ async fn try_thresholds(
 }
 
 /// Sets the mode or the action of a detector, for one agent.
-pub(super) async fn set(
-    State(admin): State<Shared>,
-    visitor: Visitor,
-    operator: Operator,
-    filled: Filled,
-) -> Page {
+pub(super) async fn set(State(admin): State<Shared>, visitor: Visitor, operator: Operator, filled: Filled) -> Page {
     let again = |filled| list(&admin, visitor, Wanted::default(), filled);
     let agent = match agents::agent(filled.text("agent")) {
         Ok(agent) => agent,
@@ -401,7 +391,7 @@ impl Report {
                     name: of.detector.clone(),
                     runs: show::count(of.runs),
                     steps: show::count(of.saved_steps),
-                    saved: show::usd(of.saved),
+                    saved: show::usd_cell(of.saved),
                 })
                 .collect(),
             limits: report
@@ -412,7 +402,7 @@ impl Report {
                     limit: of.exceeded_limit.clone().unwrap_or_default(),
                     requests: show::count(of.requests),
                     runs: show::count(of.runs),
-                    cost: show::usd(of.cost),
+                    cost: show::usd_cell(of.cost),
                 })
                 .collect(),
             stopped: report.detectors.iter().map(|detector| detector.runs).sum(),
@@ -450,9 +440,9 @@ impl RunLine {
             step: of.would.step,
             rule: format!("{}: {}", finding.detector.as_str(), finding.loop_type.replace('_', " ")),
             saved_steps: show::count(of.would.saved_steps),
-            saved: show::usd(of.would.saved),
+            saved: show::usd_cell(of.would.saved),
             ended_well: of.ended_well,
-            finish: of.finish.clone().unwrap_or_default(),
+            finish: of.finish.clone().unwrap_or_default().replace('_', " "),
         }
     }
 }

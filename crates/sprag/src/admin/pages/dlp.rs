@@ -129,12 +129,7 @@ pub(super) async fn show(
     list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
-async fn list(
-    admin: &Shared,
-    visitor: Visitor,
-    wanted: Wanted,
-    mut filled: Filled,
-) -> Page {
+async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Filled) -> Page {
     let (status, now, span) = (filled.status, admin.app.clock.now(), wanted.span.unwrap_or_default());
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let (since, cursor) = (span.since(now), wanted.cursor.clone());
@@ -222,7 +217,7 @@ impl Facts {
         };
         Facts {
             found: show::count(sum(|_| true)),
-            calls: show::count(report.calls),
+            calls: show::counted(report.calls, "call"),
             blocked: sum(|outcome| outcome == Outcome::Blocked),
             hidden: show::count(sum(|outcome| matches!(outcome, Outcome::Redacted | Outcome::Covered))),
             logged: sum(|outcome| outcome == Outcome::Logged),

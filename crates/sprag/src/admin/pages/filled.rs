@@ -100,7 +100,10 @@ mod tests {
         let mut sent = sent.but("agent", "nobody is called that").but("else", "and something else");
         assert!(!sent.is_fine() && sent.status == StatusCode::BAD_REQUEST);
         let fields = sent.fill(vec![Field::new("agent", "Agent"), Field::new("mode", "Mode")]);
-        assert_eq!((fields[0].value.as_str(), fields[0].complaint.as_deref()), (" bot ", Some("nobody is called that")));
+        assert_eq!(
+            (fields[0].value.as_str(), fields[0].complaint.as_deref()),
+            (" bot ", Some("nobody is called that"))
+        );
         assert_eq!(fields[1].complaint, None);
         assert_eq!(sent.rest().as_deref(), Some("and something else"));
     }

@@ -102,12 +102,7 @@ pub(super) async fn show(
     list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
-async fn list(
-    admin: &Shared,
-    visitor: Visitor,
-    wanted: Wanted,
-    mut filled: Filled,
-) -> Page {
+async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Filled) -> Page {
     let (status, agents) = (filled.status, admin.agents().await?);
     let agent = api::agent_name(wanted.agent.as_deref())?.map(|agent| agent.to_string()).unwrap_or_default();
     let given = Some(&agent).filter(|agent| !agent.is_empty());
@@ -128,12 +123,7 @@ async fn list(
     Ok(html(status, &page))
 }
 
-pub(super) async fn create(
-    State(admin): State<Shared>,
-    visitor: Visitor,
-    operator: Operator,
-    filled: Filled,
-) -> Page {
+pub(super) async fn create(State(admin): State<Shared>, visitor: Visitor, operator: Operator, filled: Filled) -> Page {
     let (order, filled) = order(filled);
     if !filled.is_fine() {
         return list(&admin, visitor, Wanted::default(), filled).await;

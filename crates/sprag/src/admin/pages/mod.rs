@@ -167,6 +167,20 @@ fn news_at(status: StatusCode, path: &'static str) -> &'static str {
     if status == StatusCode::OK { "" } else { path }
 }
 
+/// A sentence in parts: what stands between backticks is code. Backticks that do not pair stay what they are.
+fn prose(text: &str) -> Vec<(bool, &str)> {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return vec![(false, text)];
+    }
+    parts
+        .into_iter()
+        .enumerate()
+        .map(|(place, part)| (place % 2 == 1, part))
+        .filter(|(_, part)| !part.is_empty())
+        .collect()
+}
+
 /// Renders a template.
 pub(super) fn html(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
@@ -206,5 +220,17 @@ impl IntoResponse for PageProblem {
     fn into_response(self) -> Response {
         let (status, title) = (self.0.status, self.0.title());
         html(status, &Message { style: assets::files().style, title, detail: self.0.detail.into_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(prose("step 4: `shell` ran"), [(false, "step 4: "), (true, "shell"), (false, " ran")]);
+        assert_eq!(prose("an odd ` stays"), [(false, "an odd ` stays")]);
+        assert_eq!(prose("plain"), [(false, "plain")]);
     }
 }

@@ -18,6 +18,7 @@ use crate::admin::api::model::KillRecord;
 use crate::admin::api::{self, Params, desk};
 use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
+use crate::show;
 
 const ROWS: u32 = 50;
 /// What somebody types who means it.
@@ -82,12 +83,7 @@ pub(super) async fn show(
     list(&admin, visitor, wanted, Filled::nothing()).await
 }
 
-async fn list(
-    admin: &Shared,
-    visitor: Visitor,
-    wanted: Wanted,
-    mut filled: Filled,
-) -> Page {
+async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Filled) -> Page {
     let page = desk::kills(admin, json!({ "cursor": wanted.cursor, "limit": ROWS })).await?;
     let now = admin.app.clock.now();
     let snapshot = admin.app.catalog.snapshot();
@@ -110,12 +106,7 @@ async fn list(
 }
 
 /// Stops everything, if the word was typed.
-pub(super) async fn stop(
-    State(admin): State<Shared>,
-    visitor: Visitor,
-    operator: Operator,
-    filled: Filled,
-) -> Page {
+pub(super) async fn stop(State(admin): State<Shared>, visitor: Visitor, operator: Operator, filled: Filled) -> Page {
     if filled.text("confirm").to_lowercase() != WORD {
         let filled = filled.but("confirm", format!("nothing was stopped: type {WORD} to confirm"));
         return list(&admin, visitor, Wanted::default(), filled).await;
@@ -198,7 +189,7 @@ impl KillLine {
             what,
             href,
             is_pause: kill.kind == KillKind::Pause,
-            reason: kill.reason.clone(),
+            reason: show::reason(&kill.reason).to_owned(),
             by: kill.by.clone(),
             at: moment(&kill.at),
             until: kill.expires_at.as_deref().and_then(moment),

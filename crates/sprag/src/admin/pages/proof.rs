@@ -52,14 +52,18 @@ impl ProofTable {
         };
         let has_calls =
             |s: &sprag_core::loops::ProofStep| !(s.tools.is_empty() && s.action.is_empty() && s.result.is_empty());
+        let steps: Vec<ProofRow> = proof.steps.iter().map(row).collect();
+        let has_calls = proof.steps.iter().any(has_calls);
+        // Numbers of steps alone, of runs that are not on the page, tell nobody anything.
+        let says_something = has_calls || steps.iter().any(|row| row.href.is_some());
         ProofTable {
             summary: proof.summary.clone(),
             compared: proof.compared.clone(),
             threshold: show::number(proof.threshold),
             value: show::number(proof.value),
             window: proof.window.clone(),
-            steps: proof.steps.iter().map(row).collect(),
-            has_calls: proof.steps.iter().any(has_calls),
+            steps: if says_something { steps } else { Vec::new() },
+            has_calls,
         }
     }
 

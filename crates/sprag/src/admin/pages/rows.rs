@@ -103,9 +103,9 @@ impl RunLine {
             scope: KillScope::run(&run.agent, &run.id).to_string(),
             model: run.model.clone().unwrap_or_default(),
             steps: show::count(run.steps),
-            input: show::count(run.input_tokens),
-            output: show::count(run.output_tokens),
-            cost: Money::new(Some(run.cost), run.unpriced_steps > 0),
+            input: show::short_count(run.input_tokens),
+            output: show::short_count(run.output_tokens),
+            cost: Money::of_run(run.cost, run.unpriced_steps),
             trouble: [counted(run.errors, "failed"), counted(run.blocked, "blocked")].into_iter().flatten().collect(),
             last: Moment::new(run.last_at, now),
             lasted: show::duration_ms(run.last_at.since_ms(run.first_at)),
@@ -138,7 +138,11 @@ impl CallLine {
             first_byte: event.first_byte_ms.map(|ms| show::duration_ms(u64::from(ms))),
             tools: event.tools.join(", "),
             ending: ending(event),
-            error: event.block_reason.clone().or_else(|| event.error.clone()),
+            error: event
+                .block_reason
+                .as_deref()
+                .map(|reason| show::reason(reason).to_owned())
+                .or_else(|| event.error.clone()),
             marks: marks(event),
             bar: Bar::default(),
         }
@@ -153,9 +157,25 @@ impl CallLine {
 impl Money {
     pub(super) fn new(amount: Option<sprag_core::money::NanoUsd>, is_partial: bool) -> Money {
         match amount {
-            Some(amount) => Money { shown: show::usd(amount), exact: format!("${amount}"), is_partial },
+            Some(amount) => Money { shown: show::usd_cell(amount), exact: format!("${amount}"), is_partial },
             None => Money { shown: "–".to_owned(), exact: String::new(), is_partial },
         }
+    }
+}
+
+impl Money {
+    /// What a run has cost; never a zero where no price is known.
+    fn of_run(cost: sprag_core::money::NanoUsd, unpriced_steps: u64) -> Money {
+        match (cost.0, unpriced_steps) {
+            (0, 1..) => Money { shown: "no price".to_owned(), exact: String::new(), is_partial: false },
+            _ => Money::new(Some(cost), unpriced_steps > 0),
+        }
+    }
+
+    /// Beside a limit, where nobody counts fractions of a cent.
+    pub(super) fn round(amount: Option<sprag_core::money::NanoUsd>) -> Money {
+        let money = Money::new(amount, false);
+        Money { shown: amount.map_or(money.shown, show::usd_round), ..money }
     }
 }
 
@@ -237,10 +257,16 @@ fn tone(event: &Event) -> &'static str {
 
 fn ending(event: &Event) -> String {
     match (event.ending, &event.finish) {
-        (Ending::Complete, Some(finish)) => finish.clone(),
+        // That it ended with a call of a tool is told by the tool.
+        (Ending::Complete, Some(finish)) if is_of_tools(finish) && !event.tools.is_empty() => String::new(),
+        (Ending::Complete, Some(finish)) => finish.replace('_', " "),
         (Ending::Complete, None) => String::new(),
         (other, _) => show::ending(other).replace('_', " "),
     }
+}
+
+fn is_of_tools(finish: &str) -> bool {
+    ["tool_calls", "tool_use", "function_call"].contains(&finish)
 }
 
 #[cfg(test)]

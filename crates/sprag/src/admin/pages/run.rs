@@ -228,7 +228,7 @@ fn costs(rows: &[StepRow]) -> Vec<Point> {
     let mut points = Vec::with_capacity(rows.len());
     for row in rows {
         sum.0 = sum.0.saturating_add(row.cost.unwrap_or_default().0);
-        points.push(Point { step: row.step, value: sum.0 as f64, shown: show::usd(sum) });
+        points.push(Point { step: row.step, value: sum.0 as f64, shown: show::usd_headline(sum) });
     }
     points
 }
@@ -298,8 +298,8 @@ impl Stopped {
                 .map(|above| RunRef { id: above.to_string(), href: link::to_run(run.agent.as_str(), above.as_str()) }),
             raw_proof: raw_proof.and_then(|proof| serde_json::to_string_pretty(proof).ok()),
             proof,
-            reason: stopped.reason.clone(),
-            by: stopped.by.clone(),
+            reason: show::reason(&stopped.reason).to_owned(),
+            by: if stopped.by == "sprag" { "Sprag".to_owned() } else { stopped.by.clone() },
             at: Moment::new(stopped.at, now),
             until: stopped.expires_at.map(|end| show::moment(end, now)),
         }
@@ -313,8 +313,8 @@ impl Would {
             step: would.step,
             href: shown.contains(&would.step).then(|| format!("#step-{}", would.step)),
             rule: format!("{}, {}", finding.detector.as_str(), finding.loop_type.replace('_', " ")),
-            saved: show::usd(would.saved),
-            saved_steps: show::count(would.saved_steps),
+            saved: show::usd_headline(would.saved),
+            saved_steps: show::counted(would.saved_steps, "step"),
             proof: ProofTable::new(&finding.proof, shown),
         }
     }
@@ -336,7 +336,7 @@ impl Facts {
             } else {
                 show::usd_headline(run.cost)
             },
-            tree_cost: show::usd(tree.tree_cost),
+            tree_cost: show::usd_headline(tree.tree_cost),
             unpriced: run.unpriced_steps,
             estimated: run.estimated_steps,
             saved: (run.saved.0 > 0 || run.stopped.is_some()).then(|| show::usd_headline(run.saved)),

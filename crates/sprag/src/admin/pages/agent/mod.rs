@@ -227,7 +227,7 @@ fn stops(series: &[AgentBucket]) -> Chart {
     let calls = series.iter().map(|bucket| bucket.requests as f64).collect();
     let stops = series.iter().map(|bucket| bucket.blocked as f64).collect();
     let series_of = vec![Series::new("Calls", "accent", calls), Series::new("Stops", "bad", stops)];
-    Chart::new("line", "count", times(series), series_of)
+    Chart::new("bars", "count", times(series), series_of)
 }
 
 fn times(series: &[AgentBucket]) -> Vec<i64> {
@@ -241,7 +241,7 @@ impl Stopped {
         let at = detail.changed_at.as_deref().and_then(|at| api::moment("changed_at", Some(at)).ok().flatten());
         Stopped {
             by_kill_switch: detail.agent.deactivated_by == Some(DeactivatedBy::KillSwitch),
-            reason: detail.reason.clone().unwrap_or_default(),
+            reason: show::reason(detail.reason.as_deref().unwrap_or_default()).to_owned(),
             at: at.map(|at| Moment::new(at, now)),
             raw_proof: raw_proof.and_then(|proof| serde_json::to_string_pretty(proof).ok()),
             proof,
@@ -260,10 +260,10 @@ impl Facts {
         let last = agent.last_at.as_deref().and_then(|at| api::moment("last_at", Some(at)).ok().flatten());
         Facts {
             today: headline(today),
-            today_calls: show::count(today.requests),
+            today_calls: show::counted(today.requests, "call"),
             month: headline(month),
             runs: show::count(agent.runs),
-            calls: show::count(agent.steps),
+            calls: show::counted(agent.steps, "call"),
             stops_today: today.blocked,
             stops: show::count(agent.blocked),
             last: last.map(|at| Moment::new(at, now)),

@@ -98,7 +98,7 @@ fn plans() -> Vec<Plan> {
             keys: vec![
                 number("run_limits.max_steps", "Most steps", "one more kills the run"),
                 number("run_limits.timeout_seconds", "Most seconds", "from the first call to the last one that begins"),
-                choice("run_limits.applies_to", "Which runs", &[("declared", "named by the caller"), ("all", "all")]),
+                choice("run_limits.applies_to", "Which runs", &[("declared", "named ones"), ("all", "all")]),
                 choice("run_limits.mode", "Mode", &LIMIT_MODES),
             ],
         },

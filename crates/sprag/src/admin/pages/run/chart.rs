@@ -27,6 +27,8 @@ pub(in crate::admin::pages) struct Chart {
     pub(in crate::admin::pages) area: String,
     /// Where the threshold lies.
     pub(in crate::admin::pages) threshold: Option<String>,
+    /// Where the highest value lies, and how much it is; where there is a threshold that says enough.
+    pub(in crate::admin::pages) peak: Option<(String, String)>,
     /// The first value at or above it.
     pub(in crate::admin::pages) reached: Option<(String, String)>,
     pub(in crate::admin::pages) bands: Vec<Band>,
@@ -68,11 +70,14 @@ impl Chart {
         };
         let tick =
             |at: usize| Tick { at: format!("{:.1}", (at as f64 + 0.5) * width), label: points[at].step.to_string() };
+        let peak = points.iter().max_by(|a, b| a.value.total_cmp(&b.value));
+        let peak = peak.filter(|point| threshold.is_none() && point.value > 0.0);
         let reached = points.iter().position(|point| threshold.is_some_and(|least| point.value >= least));
         Some(Chart {
             area: format!("{line}V{BOTTOM}H0z"),
             line,
             threshold: threshold.map(|value| format!("{:.1}", y(value))),
+            peak: peak.map(|point| (format!("{:.1}", y(point.value)), point.shown.clone())),
             reached: reached
                 .map(|at| (format!("{:.1}", (at as f64 + 0.5) * width), format!("{:.1}", y(points[at].value)))),
             bands: points.iter().enumerate().map(band).collect(),
@@ -116,6 +121,9 @@ mod tests {
     fn a_line_of_zeros_lies_at_the_bottom() {
         let chart = Chart::new(&points(&[0.0, 0.0]), None).unwrap();
         assert_eq!((chart.line.as_str(), chart.reached), ("M0 150.0H200.0V150.0H400.0", None));
+        assert_eq!(chart.peak, None);
+        let chart = Chart::new(&points(&[0.5, 2.0]), None).unwrap();
+        assert_eq!(chart.peak, Some(("28.6".into(), "2".into())), "the scale");
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl StepLine {
                 call: CallLine::new(event, now).within(event, run.first_at, run.last_at),
                 came: facts.get(&step).map(CameBack::new),
                 level: event.level.map(percent),
-                saved: event.saved.map(show::usd),
+                saved: event.saved.map(show::usd_headline),
                 is_proven: proven.contains(&step),
             }
         };

@@ -130,8 +130,8 @@ impl Answer {
         };
         let saved = match tried.spared {
             0 => String::new(),
-            1 => format!(" One call less, {} saved.", show::usd(tried.spared_cost)),
-            steps => format!(" {steps} calls less, {} saved.", show::usd(tried.spared_cost)),
+            1 => format!(" One call less, {} saved.", show::usd_headline(tried.spared_cost)),
+            steps => format!(" {steps} calls less, {} saved.", show::usd_headline(tried.spared_cost)),
         };
         Answer {
             tone: if tried.refused_at.is_none() && tried.is_answered { "odd" } else { "bad" },

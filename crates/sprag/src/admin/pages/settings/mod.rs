@@ -41,7 +41,9 @@ struct Settings {
     /// What somebody set, and what not.
     set: Vec<ValueLine>,
     sections: Vec<Section>,
+    /// Those that somebody set up, and the presets as they come.
     providers: Vec<ProviderLine>,
+    presets: Vec<ProviderLine>,
     tokens: Vec<TokenLine>,
     token_fields: Vec<Field>,
     complaint: Option<String>,
@@ -99,6 +101,7 @@ async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
     ];
     let waiting = last.as_ref().map(|last| last.waiting.as_slice()).unwrap_or_default();
     let sections = sections(&settings, waiting);
+    let (own, presets) = providers(&settings).into_iter().partition(|provider| provider.is_set);
     let status = filled.status;
     let page = Settings {
         shell: admin.shell("settings", visitor),
@@ -112,7 +115,8 @@ async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
         surfaces: surfaces(&admin.app.coverage.load()),
         set: sections.iter().flat_map(|section| &section.rows).filter(|row| row.is_set).cloned().collect(),
         sections,
-        providers: providers(&settings),
+        providers: own,
+        presets,
         tokens: tokens.items.iter().map(|token| TokenLine::new(token, now)).collect(),
         token_fields: filled.fill(token_fields()),
         complaint: filled.rest(),

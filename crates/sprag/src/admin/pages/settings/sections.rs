@@ -28,6 +28,8 @@ pub(super) struct ProviderLine {
     pub(super) name: String,
     pub(super) base: String,
     pub(super) key: &'static str,
+    /// Somebody set something of it; otherwise it is a preset as it comes.
+    pub(super) is_set: bool,
 }
 
 /// All values by section. `waiting` are keys, or whole sections, that need a restart.
@@ -55,6 +57,10 @@ pub(super) fn providers(settings: &Settings) -> Vec<ProviderLine> {
             (None, Auth::None) => "none needed",
             (None, _) => "from the caller",
         },
+        is_set: settings.values.0.iter().any(|value| {
+            let rest = value.section.strip_prefix("providers.").and_then(|rest| rest.strip_prefix(&*provider.name));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }),
     };
     settings.providers.values().map(|provider| line(provider)).collect()
 }

@@ -1,0 +1,101 @@
+// Pages that follow what happens: they stand still while somebody is asked, cost nothing while nobody looks, and catch up.
+
+import assert from "node:assert/strict";
+import { flow } from "./stage.mjs";
+
+/** Resolves when the page was told that there is something new. */
+const told = (page) => page.evaluate(() => new Promise((heard) => document.body.addEventListener("changed", heard, { once: true })));
+
+/** The `/live` streams that a page holds open, and how many it has begun. */
+function streams(page) {
+  const open = new Set();
+  const streams = { begun: 0, open };
+  page.on("request", (request) => {
+    if (new URL(request.url()).pathname !== "/live") return;
+    streams.begun += 1;
+    open.add(request);
+  });
+  page.on("requestfinished", (request) => open.delete(request));
+  page.on("requestfailed", (request) => open.delete(request));
+  return streams;
+}
+
+/** Looks until something holds; the test's own time limit ends it. */
+async function until(holds) {
+  while (!(await holds())) await new Promise(setImmediate);
+}
+
+/** A headless browser shows all its tabs: what they are told of being hidden is said here, everything else is real. */
+const hide = (isHidden) => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+  Object.defineProperty(document, "visibilityState", { configurable: true, get: () => (isHidden ? "hidden" : "visible") });
+  document.dispatchEvent(new Event("visibilitychange"));
+};
+
+flow("a page stands still while it asks, and catches up when the question is answered", async (stage) => {
+  await stage.call("task", { agent: "worker" });
+  const page = await stage.open("/agents");
+  await page.locator(".live-dot.on").waitFor();
+  await page.locator("tr", { hasText: "worker" }).getByRole("button", { name: "Deactivate" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Deactivate worker?").waitFor();
+  await dialog.getByRole("button", { name: "Deactivate" }).focus();
+  const before = await page.locator("#live").innerHTML();
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+
+  for (const agent of ["newcomer", "another"]) {
+    const news = told(page);
+    await stage.call("task", { agent });
+    await news;
+  }
+  assert.equal(await page.locator("#live").innerHTML(), before, "nothing moved under the question");
+  assert.deepEqual(asked, [], "nothing was asked for");
+  assert.equal(await dialog.isVisible(), true);
+  assert.match(await dialog.innerText(), /Deactivate worker\?/);
+  assert.equal(await page.evaluate(() => document.activeElement.value), "yes", "the focus stayed where it was");
+
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.locator("tr", { hasText: "newcomer" }).waitFor();
+  await page.locator("tr", { hasText: "another" }).waitFor();
+
+  await page.locator("tr", { hasText: "worker" }).getByRole("button", { name: "Deactivate" }).click();
+  const news = told(page);
+  await stage.call("task", { agent: "late" });
+  await news;
+  await dialog.getByRole("button", { name: "Deactivate" }).click();
+  await page.locator("tr", { hasText: "worker" }).locator(".pill", { hasText: "Inactive" }).waitFor();
+  assert.equal(await page.locator(".pill", { hasText: "Inactive" }).count(), 1, "only the one that was asked about");
+});
+
+flow("a hidden page holds no stream, and is fresh when it is shown again", async (stage) => {
+  const page = await stage.open("/runs");
+  const live = streams(page);
+  await page.reload();
+  await page.locator(".live-dot.on").waitFor();
+  await until(() => live.open.size === 1);
+
+  await page.evaluate(hide, true);
+  await until(() => live.open.size === 0);
+  await stage.call("while-hidden");
+  assert.equal(await page.locator("tr", { hasText: "while-hidden" }).count(), 0, "nobody told it");
+
+  await page.evaluate(hide, false);
+  await page.locator("tr", { hasText: "while-hidden" }).waitFor();
+  await until(() => live.open.size === 1);
+  await stage.call("when-shown");
+  await page.locator("tr", { hasText: "when-shown" }).waitFor();
+});
+
+flow("a page that opens in the background waits until somebody looks", async (stage) => {
+  const page = await stage.open("/runs");
+  const live = streams(page);
+  await page.addInitScript(hide, true);
+  await page.reload({ waitUntil: "load" });
+  await until(() => live.begun > 0 && live.open.size === 0);
+  await stage.call("behind-the-back");
+  assert.equal(await page.locator(".live-dot.on").count(), 0);
+  await page.evaluate(hide, false);
+  await page.locator("tr", { hasText: "behind-the-back" }).waitFor();
+  await page.locator(".live-dot.on").waitFor();
+});
