@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn chosen_names_are_listed_with_what_is_set_for_them() {
-        let text = "[providers.gw]\ndialect = \"openai\"\nbase_url = \"http://me:pw@gw\"\napi_key_file = \"/k\"\n\
+        let text = "[providers.gw]\ndialect = \"openai\"\nbase_url = \"http://gw\"\napi_key_file = \"/k\"\n\
                     [agents.a.budget]\ndaily_limit = \"5\"\n[detection.progress]\nrepeats = 4\n";
         let sandbox = Sandbox::new(text).with_env(&[("SPRAG_PROVIDERS_GW_API_KEY", "sk-very-secret")]);
-        assert_eq!(told(&sandbox, "providers.gw.base_url"), format!("http://{MASK}@gw <- sprag.toml:3"));
+        assert_eq!(told(&sandbox, "providers.gw.base_url"), "http://gw <- sprag.toml:3");
         assert_eq!(
             told(&sandbox, "providers.gw.api_key"),
             "held, not shown <- environment variable SPRAG_PROVIDERS_GW_API_KEY"
@@ -239,12 +239,14 @@ mod tests {
     fn nothing_secret_is_told() {
         let text = "[admin]\ntoken = \"planted-0123456789-0123456789\"\n\
                     [providers.openai]\napi_key = \"planted-1\"\nheaders = { x-a = \"planted-2\" }\n\
-                    [dlp]\nallow = [\"planted-3\"]\n[[routes]]\nname = \"t\"\npath = \"/t\"\nupstream = \"http://u:planted-4@h\"\n\
+                    [dlp]\nallow = [\"planted-3\"]\n[[routes]]\nname = \"t\"\npath = \"/t\"\nupstream = \"http://h\"\n\
                     headers = { x-b = \"planted-5\" }\n\
+                    [jwt]\nissuer = \"https://me:planted-4@login.example.com\"\n\
                     [alerts.channels.ops]\ntype = \"slack\"\nurl = \"https://hooks.example.com/planted-6\"\n";
         let values = Sandbox::new(text).load().unwrap().settings.values;
         let all = serde_json::to_string(&*values.0).unwrap();
         assert!(!all.contains("planted"), "{all}");
         assert!(all.contains("1 value") && all.contains("path = /t"), "{all}");
+        assert!(all.contains(&format!("https://{MASK}@login.example.com")), "{all}");
     }
 }

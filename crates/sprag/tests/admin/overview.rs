@@ -53,9 +53,12 @@ async fn each_stop_says_why_and_leads_to_its_run() {
     let headers = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
     world.submit("/run/kill", "agent=spender&id=dear&reason=enough+%3Ci%3E", &headers).await;
     let page = text(&world.page("/").await);
-    for expected in
-        ["Going in circles", "`search` was called &#60;b&#62;9&#60;/b&#62; times", "enough &#60;i&#62;", "by admin"]
-    {
+    for expected in [
+        "Going in circles",
+        "<code>search</code> was called &#60;b&#62;9&#60;/b&#62; times",
+        "enough &#60;i&#62;",
+        "by admin",
+    ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
     assert!(is_inert(&page));

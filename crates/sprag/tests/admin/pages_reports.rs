@@ -125,7 +125,7 @@ async fn what_rules_in_shadow_would_have_stopped_is_told_with_how_it_ended() {
     assert!(is_inert(&page), "{page}");
     let table = page.split("The latest runs that would have been stopped").nth(1).unwrap();
     assert!(
-        table.contains("ended well") && table.contains("tool_calls") && table.contains("progress: repeated step"),
+        table.contains("ended well") && table.contains("tool calls") && table.contains("progress: repeated step"),
         "{table}"
     );
     for expected in ["<dd>2</dd>", "$3.0000", "of the 2 listed below", "<dd class=\"odd\">1</dd>"] {
@@ -183,4 +183,18 @@ async fn settings_show_what_is_in_force_and_no_secret() {
     reload(&world.sprag.app, &Sources { dir: dir.path().to_owned(), ..Sources::default() });
     let page = browser.page("/settings").await;
     assert!(page.contains("The last change of the file was refused") && is_inert(&page), "{page}");
+
+    let text =
+        "[proxy]\nlisten = \"127.0.0.1:1\"\n[runs]\nidle_minutes = 7\n[providers.openai]\napi_key = \"sk-planted\"\n";
+    std::fs::write(dir.path().join("sprag.toml"), text).unwrap();
+    reload(&world.sprag.app, &Sources { dir: dir.path().to_owned(), ..Sources::default() });
+    let page = browser.page("/settings").await;
+    let row = |key: &str| page.split("<tr>").find(|row| row.contains(&format!("<code>{key}</code>"))).unwrap();
+    assert!(
+        row("runs.idle_minutes").contains(">7<") && row("runs.idle_minutes").contains("sprag.toml, line 4"),
+        "{page}"
+    );
+    assert!(row("proxy.listen").contains("after a restart") && !row("runs.idle_minutes").contains("restart"), "{page}");
+    assert!(row("providers.openai.api_key").contains("held, not shown") && !page.contains("sk-planted"), "{page}");
+    assert!(page.contains(">default</span>"), "{page}");
 }

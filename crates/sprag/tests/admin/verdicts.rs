@@ -74,8 +74,8 @@ async fn a_stop_is_shown_with_its_proof_and_warnings_on_their_steps() {
 
     let page = text(&world.page("/run?agent=default&id=task").await);
     for expected in [
-        "Killed by sprag",
-        "`search` was called 3 times",
+        "Killed by Sprag",
+        "<code>search</code> was called 3 times",
         "found 3, threshold 3 · last 24 steps",
         "<a href=\"#step-1\">1</a>",
         "<td class=\"num\">40</td>",

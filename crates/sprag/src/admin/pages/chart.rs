@@ -33,8 +33,7 @@ pub(super) fn spend(series: &Series, span: Span) -> Chart {
     let dollars = |bucket: &Bucket| bucket.cost.0 as f64 / 1e9;
     let sum = NanoUsd(series.buckets.iter().fold(0_i64, |sum, bucket| sum.saturating_add(bucket.cost.0)));
     let most = series.buckets.iter().map(|bucket| bucket.cost).max().unwrap_or_default();
-    let told =
-        format!("{} {}, at most {} {}", show::usd_headline(sum), when(span), show::usd_headline(most), step(series));
+    let told = format!("{} {}, at most {} {}", show::usd_round(sum), when(span), show::usd_round(most), step(series));
     Chart::new("bars", "usd", series, vec![line("Spend", "accent", series, dollars)], told)
 }
 
@@ -73,7 +72,7 @@ fn when(span: Span) -> &'static str {
 fn step(series: &Series) -> &'static str {
     match series.bucket_ms {
         60_000 => "in a minute",
-        900_000 => "in a quarter of an hour",
+        900_000 => "in 15 minutes",
         _ => "in a day",
     }
 }

@@ -59,20 +59,22 @@ pub(super) struct Wanted {
 struct Events {
     shell: Shell,
     events: Vec<EventLine>,
-    wanted: Filled,
+    wanted: FilterForm,
     is_narrowed: bool,
     agents: Vec<String>,
     shown: &'static [(&'static str, &'static str)],
     reasons: Vec<(&'static str, &'static str)>,
     within: &'static [(&'static str, &'static str, i64)],
     csv: String,
+    /// Where an agent reaches the proxy, for who has none yet.
+    proxy_port: u16,
     jsonl: String,
     newest: Option<String>,
     older: Option<String>,
 }
 
 /// What the form holds.
-struct Filled {
+struct FilterForm {
     agent: String,
     run: String,
     model: String,
@@ -117,12 +119,13 @@ pub(super) async fn show(
         shown: &SHOWN,
         reasons: stops.map(|word| (word, show::reason(word))).collect(),
         within: &WITHIN,
+        proxy_port: admin.addresses.proxy.port(),
         csv: wanted.link("/events/export", None, Some("csv")),
         jsonl: wanted.link("/events/export", None, Some("jsonl")),
         newest: wanted.cursor.is_some().then(|| wanted.link("/events", None, None)),
         older: page.next.map(|next| wanted.link("/events", Some(&next), None)),
         is_narrowed: wanted.link("/events", None, None) != "/events",
-        wanted: Filled {
+        wanted: FilterForm {
             agent: wanted.agent.unwrap_or_default(),
             run: wanted.run.unwrap_or_default(),
             model: wanted.model.unwrap_or_default(),

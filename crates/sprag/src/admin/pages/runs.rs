@@ -45,18 +45,20 @@ pub(super) struct Wanted {
 struct Runs {
     shell: Shell,
     runs: Vec<RunLine>,
-    wanted: Filled,
+    wanted: FilterForm,
     is_narrowed: bool,
     agents: Vec<String>,
     states: [&'static str; STATES.len()],
     killed: u32,
+    /// Where an agent reaches the proxy, for who has none yet.
+    proxy_port: u16,
     /// The first page, when this is a later one.
     newest: Option<String>,
     older: Option<String>,
 }
 
 /// What the form holds.
-struct Filled {
+struct FilterForm {
     agent: String,
     status: String,
     model: String,
@@ -86,10 +88,11 @@ pub(super) async fn show(
         agents: agents.into_iter().map(|agent| agent.name.to_string()).collect(),
         states: STATES.map(|(word, _)| word),
         killed: wanted.killed.unwrap_or(0),
+        proxy_port: admin.addresses.proxy.port(),
         newest: wanted.cursor.is_some().then(|| wanted.link(None, None)),
         older: page.next.map(|next| wanted.link(Some(&next), None)),
         is_narrowed: wanted.link(None, None) != "/runs",
-        wanted: Filled {
+        wanted: FilterForm {
             agent: wanted.agent.unwrap_or_default(),
             status: wanted.status.unwrap_or_default(),
             model: wanted.model.unwrap_or_default(),
