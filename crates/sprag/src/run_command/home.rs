@@ -100,7 +100,7 @@ impl Home {
             return;
         }
         let delivered = async {
-            while app.alerts.outbox.waiting().is_ok_and(|waiting| !waiting.is_empty()) {
+            while app.alerts.outbox.waiting_channels().is_ok_and(|waiting| !waiting.is_empty()) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
