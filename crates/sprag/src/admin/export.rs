@@ -4,13 +4,15 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
 use sprag_core::event::Event;
 use sprag_core::limits::PAGE_ROWS;
-use sprag_store::history::{EventFilter, Page};
+use sprag_store::RunKey;
+use sprag_store::history::{EventFilter, History, Page};
 
 use super::api::model::EventRecord;
 use super::problem::Problem;
@@ -31,12 +33,16 @@ pub(super) enum Format {
 /// An export under way.
 struct Export {
     admin: Arc<Admin>,
+    /// What let it in, and may end before it does.
+    headers: HeaderMap,
     filter: EventFilter,
-    format: Format,
+    line: fn(&Event) -> String,
     next: Next,
 }
 
 enum Next {
+    /// What stands before the first line, and the first page.
+    Heading(String, Page<Event>),
     Page(Page<Event>),
     After(String),
     End,
@@ -44,58 +50,81 @@ enum Next {
 
 /// The events that a filter lets through, newest first. What goes wrong with the first page is answered as a problem; later
 /// the connection breaks off, so that nobody takes a part for the whole.
-pub(super) async fn events(admin: Shared, filter: EventFilter, format: Format) -> Result<Response, Problem> {
-    let (narrowed, shutdown) = (filter.clone(), admin.shutdown.clone());
-    let first = admin.records.read(move |history| history.events(&narrowed, None, PAGE_ROWS)).await?;
-    let (name, content_type) = match format {
-        Format::Csv => ("sprag-events.csv", "text/csv; charset=utf-8"),
-        Format::Jsonl => ("sprag-events.jsonl", "application/x-ndjson"),
+pub(super) async fn events(
+    admin: Shared,
+    headers: HeaderMap,
+    filter: EventFilter,
+    format: Format,
+) -> Result<Response, Problem> {
+    let first = first_page(&admin, &filter).await?;
+    let (name, content_type, line): (_, _, fn(&Event) -> String) = match format {
+        Format::Csv => ("sprag-events.csv", "text/csv; charset=utf-8", csv_line),
+        Format::Jsonl => ("sprag-events.jsonl", "application/x-ndjson", json_line),
     };
     let heading = if format == Format::Csv { format!("{}\r\n", COLUMNS.join(",")) } else { String::new() };
-    let export = Export { admin, filter, format, next: Next::Page(first) };
-    let pieces = stream::unfold((export, Some(heading)), move |(mut export, heading)| {
-        let shutdown = shutdown.clone();
-        async move {
-            let piece = match heading {
-                Some(heading) => Ok(heading),
-                None if shutdown.is_cancelled() => Err(io::Error::other("Sprag stops")),
-                None => export.piece().await?,
-            };
-            if piece.is_err() {
-                export.next = Next::End;
-            }
-            Some((piece.map(Bytes::from), (export, None)))
-        }
-    });
+    let export = Export { admin, headers, filter, line, next: Next::Heading(heading, first) };
     let headers =
         [(CONTENT_TYPE, content_type.to_owned()), (CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""))];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok((headers, export.body()).into_response())
+}
+
+/// All events of a run, oldest first. None where it has none.
+pub(super) async fn run(admin: Shared, headers: HeaderMap, key: RunKey) -> Result<Option<Body>, Problem> {
+    let filter = EventFilter { run: Some(key), is_oldest_first: true, ..EventFilter::default() };
+    let first = first_page(&admin, &filter).await?;
+    if first.items.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Export { admin, headers, filter, line: json_line, next: Next::Page(first) }.body()))
+}
+
+async fn first_page(admin: &Shared, filter: &EventFilter) -> Result<Page<Event>, Problem> {
+    let filter = filter.clone();
+    admin.records.read(move |history| history.events(&filter, None, PAGE_ROWS)).await
 }
 
 impl Export {
+    fn body(self) -> Body {
+        Body::from_stream(stream::unfold(self, |mut export| async move {
+            let piece = export.piece().await?;
+            if piece.is_err() {
+                export.next = Next::End;
+            }
+            Some((piece.map(Bytes::from), export))
+        }))
+    }
+
     /// The next lines; none at the end.
     async fn piece(&mut self) -> Option<io::Result<String>> {
         let page = match std::mem::replace(&mut self.next, Next::End) {
+            Next::Heading(heading, first) => {
+                self.next = Next::Page(first);
+                return Some(Ok(heading));
+            }
             Next::Page(page) => page,
             Next::End => return None,
-            Next::After(cursor) => {
-                let filter = self.filter.clone();
-                let read =
-                    move |history: &sprag_store::history::History| history.events(&filter, Some(&cursor), PAGE_ROWS);
-                match self.admin.records.read_recorded(read).await {
-                    Ok(page) => page,
-                    Err(problem) => return Some(Err(io::Error::other(problem.detail))),
-                }
-            }
+            Next::After(cursor) => match self.read(cursor).await {
+                Ok(page) => page,
+                Err(error) => return Some(Err(error)),
+            },
         };
         if let Some(cursor) = page.next {
             self.next = Next::After(cursor);
         }
-        let line = match self.format {
-            Format::Csv => csv_line,
-            Format::Jsonl => json_line,
-        };
-        Some(Ok(page.items.iter().map(line).collect()))
+        Some(Ok(page.items.iter().map(self.line).collect()))
+    }
+
+    /// A further page. It may be long after the first: who was let in then may be out by now.
+    async fn read(&self, cursor: String) -> io::Result<Page<Event>> {
+        if self.admin.shutdown.is_cancelled() {
+            return Err(io::Error::other("Sprag stops"));
+        }
+        if !self.admin.is_let_in(&self.headers) {
+            return Err(io::Error::other("the token or the session that asked for it is over"));
+        }
+        let filter = self.filter.clone();
+        let read = move |history: &History| history.events(&filter, Some(&cursor), PAGE_ROWS);
+        self.admin.records.read_recorded(read).await.map_err(|problem| io::Error::other(problem.detail.into_owned()))
     }
 }
 

@@ -14,6 +14,7 @@ mod commands_kill;
 mod commands_top;
 mod csrf;
 mod evidence;
+mod exports;
 mod health;
 mod kills;
 mod listings;

@@ -27,7 +27,7 @@ pub(crate) struct Sprag {
     pub(crate) proxy: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) data: TempDir,
-    shutdown: CancellationToken,
+    pub(crate) shutdown: CancellationToken,
     serving: JoinHandle<anyhow::Result<()>>,
 }
 

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 use sprag_core::event::EventKind;
@@ -101,11 +102,12 @@ pub(super) async fn list(
 )]
 pub(super) async fn export(
     State(admin): State<Shared>,
+    headers: HeaderMap,
     Params(exported): Params<Exported>,
 ) -> Result<Response, Problem> {
     let format = exported.format.unwrap_or(Format::Jsonl);
     let filter = Wanted::from(exported).filter(&admin).await?;
-    export::events(admin, filter, format).await
+    export::events(admin, headers, filter, format).await
 }
 
 impl From<Exported> for Wanted {

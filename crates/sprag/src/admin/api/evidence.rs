@@ -4,20 +4,18 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue};
-use bytes::Bytes;
-use futures_util::stream;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
-use sprag_core::event::Event;
-use sprag_core::limits::{PAGE_ROWS, TRIED_REQUESTS_OF_ALL, TRIED_RUNS};
+use sprag_core::limits::{TRIED_REQUESTS_OF_ALL, TRIED_RUNS};
 use sprag_core::loops::{Proof, similarity};
 use sprag_store::RunKey;
-use sprag_store::history::{EventFilter, History, Page, RunFilter, RunRow, StepRow};
+use sprag_store::history::{History, RunFilter, RunRow, StepRow};
 
 use super::kills::run_of;
-use super::model::{EventRecord, PictureRecord, TrialRecord, TrialSums};
+use super::model::{PictureRecord, TrialRecord, TrialSums};
 use super::params::{self, Names, Params};
 use crate::admin::Shared;
+use crate::admin::export;
 use crate::admin::problem::Problem;
 use crate::admin::trial::{Thresholds, Tried, try_runs};
 
@@ -150,64 +148,30 @@ pub(super) async fn try_all(
 pub(super) async fn export(
     State(admin): State<Shared>,
     Names(run): Names<(String, String)>,
+    headers: HeaderMap,
     Params(Nothing {}): Params<Nothing>,
 ) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
     let key = run_of(&run)?;
-    export_run(admin, key).await
+    export_run(admin, headers, key).await
 }
 
 /// The same for a page that has named the run in its own way.
 pub(in crate::admin) async fn export_run(
     admin: Shared,
     key: RunKey,
+    headers: HeaderMap,
 ) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
-    let first = read_events(&admin, &key, None).await?;
-    if first.items.is_empty() {
-        let known = key.clone();
-        if admin.records.read(move |history| history.run(&known)).await?.is_none() {
-            return Err(unknown_run());
-        }
-    }
     let name = file_name(key.id.as_str());
-    // Page by page: a run may have any number of events.
-    let pages = stream::unfold(Some(Ok(first)), move |page| {
-        let (admin, key) = (admin.clone(), key.clone());
-        async move {
-            let page: Page<Event> = match page? {
-                Ok(page) => page,
-                Err(error) => return Some((Err(error), None)),
-            };
-            let next = match page.next {
-                Some(cursor) => Some(
-                    read_events(&admin, &key, Some(cursor))
-                        .await
-                        .map_err(|problem| std::io::Error::other(problem.detail.into_owned())),
-                ),
-                None => None,
-            };
-            Some((Ok(lines(&page.items)), next))
-        }
-    });
+    let body = match export::run(admin.clone(), headers, key.clone()).await? {
+        Some(body) => body,
+        None if admin.records.read(move |history| history.run(&key)).await?.is_none() => return Err(unknown_run()),
+        None => Body::empty(),
+    };
     let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{name}.jsonl\""))
         .unwrap_or(HeaderValue::from_static("attachment"));
     let headers =
         [(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson")), (CONTENT_DISPOSITION, disposition)];
-    Ok((headers, Body::from_stream(pages)))
-}
-
-async fn read_events(admin: &Shared, key: &RunKey, cursor: Option<String>) -> Result<Page<Event>, Problem> {
-    let filter = EventFilter { run: Some(key.clone()), is_oldest_first: true, ..EventFilter::default() };
-    admin.records.read(move |history| history.events(&filter, cursor.as_deref(), PAGE_ROWS)).await
-}
-
-fn lines(events: &[Event]) -> Bytes {
-    let mut text = Vec::new();
-    for event in events {
-        if serde_json::to_writer(&mut text, &EventRecord::from(event)).is_ok() {
-            text.push(b'\n');
-        }
-    }
-    text.into()
+    Ok((headers, body))
 }
 
 /// A name that every file system takes, whatever the run is called.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
 use sprag_core::event::{ActKind, Event, EventKind};
@@ -138,11 +138,15 @@ pub(super) async fn show(
 }
 
 /// What the page lists, as a file.
-pub(super) async fn export(State(admin): State<Shared>, wanted: Result<Params<Wanted>, Problem>) -> Page {
+pub(super) async fn export(
+    State(admin): State<Shared>,
+    headers: HeaderMap,
+    wanted: Result<Params<Wanted>, Problem>,
+) -> Page {
     let Params(wanted) = wanted?;
     let Some(format) = wanted.format else { return Err(Problem::bad_request("`format` is csv or jsonl").into()) };
     let filter = wanted.filter(&admin).await?;
-    Ok(export::events(admin, filter, format).await?)
+    Ok(export::events(admin, headers, filter, format).await?)
 }
 
 /// Where the list of calls was before.

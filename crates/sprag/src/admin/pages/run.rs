@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use askama::Template;
 use axum::extract::{Form, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
 use sprag_core::limits::TRIED_REQUESTS;
@@ -254,9 +254,13 @@ fn unseen(rows: &[StepRow], is_seen: bool, mode: Mode) -> Option<&'static str> {
 }
 
 /// The run's events as a file.
-pub(super) async fn export(State(admin): State<Shared>, wanted: Result<Params<Target>, Problem>) -> Page {
+pub(super) async fn export(
+    State(admin): State<Shared>,
+    headers: HeaderMap,
+    wanted: Result<Params<Target>, Problem>,
+) -> Page {
     let Params(target) = wanted?;
-    Ok(api::export_run(admin, target.key()?).await?.into_response())
+    Ok(api::export_run(admin, headers, target.key()?).await?.into_response())
 }
 
 pub(super) async fn kill(State(admin): State<Shared>, operator: Operator, Form(target): Form<Target>) -> Page {
