@@ -21,8 +21,10 @@ pub(super) struct Thresholds {
     pub(super) likeness: Option<f64>,
     pub(super) asked_again: Option<u32>,
     pub(super) compactions: Option<u32>,
-    /// Steps that are looked at.
+    /// Steps that are looked at; 0 is as many as are kept, which is 24.
     pub(super) window: Option<u32>,
+    /// Seconds that are looked back; 0 is no bound.
+    pub(super) window_seconds: Option<u32>,
 }
 
 impl Thresholds {
@@ -31,7 +33,6 @@ impl Thresholds {
         let mut rule = in_force.clone();
         // Whether anything follows does not matter here, and neither does in which runs.
         rule.common.mode = Mode::Enforce;
-        rule.common.window.seconds = 0;
         let steps = PROGRESS_STEPS as u32;
         set("repeats", &mut rule.repeats, self.repeats, 2.0, f64::from(steps))?;
         set("same_results", &mut rule.same_results, self.same_results, 2.0, f64::from(steps))?;
@@ -39,7 +40,8 @@ impl Thresholds {
         set("likeness", &mut rule.likeness, self.likeness, 0.5, 1.0)?;
         set("asked_again", &mut rule.asked_again, self.asked_again, 2, 1000)?;
         set("compactions", &mut rule.compactions, self.compactions, 2, 100)?;
-        set("window", &mut rule.common.window.requests, self.window, 2, steps)?;
+        set("window", &mut rule.common.window.requests, self.window, 0, 100)?;
+        set("window_seconds", &mut rule.common.window.seconds, self.window_seconds, 0, 86_400)?;
         Ok(rule)
     }
 }
@@ -169,10 +171,15 @@ mod tests {
 
     #[test]
     fn what_is_given_is_set_and_the_rest_stays() {
-        let in_force = ProgressRule::balanced();
+        let mut in_force = ProgressRule::balanced();
+        in_force.common.window.seconds = 90;
         let given = Thresholds { repeats: Some(3.0), window: Some(12), ..Thresholds::default() };
         let rule = given.rule(&in_force).unwrap();
         assert_eq!((rule.repeats, rule.common.window.requests, rule.stall), (3.0, 12, in_force.stall));
+        assert_eq!(rule.common.window.seconds, 90);
+        let given = Thresholds { window: Some(0), window_seconds: Some(0), ..Thresholds::default() };
+        let window = given.rule(&in_force).unwrap().common.window;
+        assert_eq!((window.requests, window.seconds), (0, 0), "what the configuration takes");
     }
 
     #[test]
@@ -184,7 +191,8 @@ mod tests {
             (Thresholds { repeats: Some(24.01), ..none }, "`repeats` is a number from 2 to 24"),
             (Thresholds { stall: Some(f64::NAN), ..none }, "`stall` is a number from 2 to 100"),
             (Thresholds { likeness: Some(f64::INFINITY), ..none }, "`likeness` is a number from 0.5 to 1"),
-            (Thresholds { window: Some(25), ..none }, "`window` is a number from 2 to 24"),
+            (Thresholds { window: Some(101), ..none }, "`window` is a number from 0 to 100"),
+            (Thresholds { window_seconds: Some(86_401), ..none }, "`window_seconds` is a number from 0 to 86400"),
             (Thresholds { asked_again: Some(1), ..none }, "`asked_again` is a number from 2 to 1000"),
         ] {
             assert_eq!(wrong(given), said);

@@ -1,6 +1,10 @@
 //! What the API tells about why a run was stopped, and what other thresholds would have done.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use serde_json::{Value, json};
+use sprag::clock::Clock;
 use sprag_core::loops::Mode;
 use sprag_testkit::client;
 
@@ -139,6 +143,42 @@ async fn other_thresholds_are_tried_on_the_latest_runs() {
     for query in ["runs=0", "runs=501", "stall=1"] {
         assert_eq!(world.api(&format!("/detectors/try?{query}")).await.status, 400, "{query}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trial_looks_as_far_back_as_the_rule_does() {
+    let clock = Arc::new(AtomicI64::new(1_700_000_000_000));
+    let world = World::at(Clock::Scripted(clock.clone()), TOKEN, |settings| {
+        settings.policies.defaults.run_limits.timeout_seconds = 0;
+        settings.policies.change_rules(|rules| {
+            for common in rules.every_common() {
+                common.mode = Mode::Off;
+            }
+            rules.progress.common.mode = Mode::Enforce;
+            // More steps than are kept, and fewer seconds than lie between two of them.
+            (rules.progress.common.window.requests, rules.progress.common.window.seconds) = (100, 60);
+        });
+    })
+    .await;
+    let slowly = |round: u32| {
+        clock.fetch_add(61_000, Ordering::Relaxed);
+        stuck(round)
+    };
+    assert_eq!(work(&world, "task", 9, slowly).await, [200; 10], "what lies so far apart is no loop");
+    let tried = async |query: &str| world.json(&format!("/runs/default/task/try?{query}")).await;
+    let same = tried("").await;
+    assert_eq!((&same["stopped"], &same["rule"]["window_seconds"]), (&Value::Null, &json!(60)), "{same}");
+    assert_eq!(tried("window_seconds=0").await["stopped"]["step"], 7, "without a bound it is one");
+    assert_eq!(tried("window_seconds=3600").await["stopped"]["step"], 7);
+    assert_eq!(tried("window_seconds=61").await["stopped"], Value::Null, "one step back is not enough");
+    assert_eq!(world.json("/detectors/try").await["stopped"], 0);
+    assert_eq!(world.json("/detectors/try?window_seconds=0").await["stopped"], 1);
+
+    let page = text(&world.page("/run?agent=default&id=task&repeats=4").await);
+    for (name, in_force) in [("window", "100"), ("window_seconds", "60")] {
+        assert!(page.contains(&format!("name=\"{name}\" value=\"\" placeholder=\"{in_force}\"")), "{name}: {page}");
+    }
+    assert!(page.contains("Not stopped"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,9 +57,13 @@ async fn other_thresholds_are_tried_on_the_page() {
     work(&world, "task", 7, stuck).await;
     let page = text(&world.page(TASK).await);
     let form = part(&page, "<form class=\"trial\"", "</form>");
-    for expected in
-        ["method=\"get\"", "hx-get=\"/run\"", "hx-target=\"#try\"", "name=\"repeats\" value=\"5\"", "in force: 0.85"]
-    {
+    for expected in [
+        "method=\"get\"",
+        "hx-get=\"/run\"",
+        "hx-target=\"#try\"",
+        "name=\"repeats\" value=\"\" placeholder=\"5\"",
+        "in force: 0.85",
+    ] {
         assert!(form.contains(expected), "{expected}: {form}");
     }
     let tried = |query: &str| {
@@ -71,6 +75,11 @@ async fn other_thresholds_are_tried_on_the_page() {
             part(&text(&answer), "id=\"try\"", "</section>").to_owned()
         }
     };
+    // What a browser sends of a form in which one field was written.
+    let whole =
+        tried("repeats=3&same_results=&stall=&likeness=&window=&window_seconds=&asked_again=&compactions=").await;
+    assert!(whole.contains("Stopped at step 5"), "{whole}");
+    assert!(whole.contains("name=\"repeats\" value=\"3\"") && whole.contains("name=\"stall\" value=\"\""), "{whole}");
     let sooner = tried("repeats=3").await;
     assert!(sooner.contains("Stopped at step 5: 2 steps sooner than it was"), "{sooner}");
     assert!(sooner.contains("Step 1 to 4: `read` was called 4 times") && sooner.contains("2 calls less, $0."));

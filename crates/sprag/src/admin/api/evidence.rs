@@ -42,6 +42,7 @@ pub(super) struct TryRuns {
     asked_again: Option<u32>,
     compactions: Option<u32>,
     window: Option<u32>,
+    window_seconds: Option<u32>,
 }
 
 /// How alike the steps of a run are.
@@ -147,8 +148,8 @@ pub(super) async fn try_all(
 )]
 pub(super) async fn export(
     State(admin): State<Shared>,
-    Names(run): Names<(String, String)>,
     headers: HeaderMap,
+    Names(run): Names<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
     let key = run_of(&run)?;
@@ -158,8 +159,8 @@ pub(super) async fn export(
 /// The same for a page that has named the run in its own way.
 pub(in crate::admin) async fn export_run(
     admin: Shared,
-    key: RunKey,
     headers: HeaderMap,
+    key: RunKey,
 ) -> Result<([(HeaderName, HeaderValue); 2], Body), Problem> {
     let name = file_name(key.id.as_str());
     let body = match export::run(admin.clone(), headers, key.clone()).await? {
@@ -197,7 +198,9 @@ async fn read_run(admin: &Shared, key: &RunKey) -> Result<(RunRow, Vec<StepRow>)
 
 impl TryRuns {
     fn thresholds(&self) -> Thresholds {
-        let TryRuns { repeats, same_results, stall, likeness, asked_again, compactions, window, .. } = *self;
-        Thresholds { repeats, same_results, stall, likeness, asked_again, compactions, window }
+        let TryRuns {
+            repeats, same_results, stall, likeness, asked_again, compactions, window, window_seconds, ..
+        } = *self;
+        Thresholds { repeats, same_results, stall, likeness, asked_again, compactions, window, window_seconds }
     }
 }

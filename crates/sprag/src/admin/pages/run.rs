@@ -48,6 +48,7 @@ pub(super) struct Wanted {
     stall: Option<String>,
     likeness: Option<String>,
     window: Option<String>,
+    window_seconds: Option<String>,
     asked_again: Option<String>,
     compactions: Option<String>,
 }
@@ -194,6 +195,7 @@ impl Wanted {
             stall: self.stall.clone(),
             likeness: self.likeness.clone(),
             window: self.window.clone(),
+            window_seconds: self.window_seconds.clone(),
             asked_again: self.asked_again.clone(),
             compactions: self.compactions.clone(),
         }

@@ -41,7 +41,10 @@ pub(crate) struct RuleRecord {
     pub(crate) likeness: f64,
     pub(crate) asked_again: u32,
     pub(crate) compactions: u32,
+    /// Steps that are looked at; 0 is as many as are kept.
     pub(crate) window: u32,
+    /// Seconds that are looked back; 0 is no bound.
+    pub(crate) window_seconds: u32,
 }
 
 /// What would have happened to a run under a rule.
@@ -129,6 +132,7 @@ impl From<&ProgressRule> for RuleRecord {
             asked_again: rule.asked_again,
             compactions: rule.compactions,
             window: rule.common.window.requests,
+            window_seconds: rule.common.window.seconds,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! "What would have happened with these thresholds": a small form, and the answer to it.
 
+use sprag_core::limits::PROGRESS_STEPS;
 use sprag_core::loops::ProgressRule;
 use sprag_store::history::StepRow;
 
@@ -16,6 +17,7 @@ pub(super) struct Given {
     pub(super) stall: Option<String>,
     pub(super) likeness: Option<String>,
     pub(super) window: Option<String>,
+    pub(super) window_seconds: Option<String>,
     pub(super) asked_again: Option<String>,
     pub(super) compactions: Option<String>,
 }
@@ -32,7 +34,9 @@ pub(in crate::admin::pages) struct TrialView {
 pub(in crate::admin::pages) struct Field {
     pub(in crate::admin::pages) name: &'static str,
     pub(in crate::admin::pages) label: &'static str,
+    /// What was given; empty where nothing was.
     pub(in crate::admin::pages) value: String,
+    /// What holds while it is empty.
     pub(in crate::admin::pages) in_force: String,
     pub(in crate::admin::pages) least: &'static str,
     pub(in crate::admin::pages) most: &'static str,
@@ -53,13 +57,14 @@ impl Given {
         self.texts().iter().all(|text| text.is_none_or(|text| text.trim().is_empty()))
     }
 
-    fn texts(&self) -> [Option<&String>; 7] {
+    fn texts(&self) -> [Option<&String>; 8] {
         [
             self.repeats.as_ref(),
             self.same_results.as_ref(),
             self.stall.as_ref(),
             self.likeness.as_ref(),
             self.window.as_ref(),
+            self.window_seconds.as_ref(),
             self.asked_again.as_ref(),
             self.compactions.as_ref(),
         ]
@@ -74,6 +79,7 @@ impl Given {
             asked_again: number("asked_again", self.asked_again.as_deref())?,
             compactions: number("compactions", self.compactions.as_deref())?,
             window: number("window", self.window.as_deref())?,
+            window_seconds: number("window_seconds", self.window_seconds.as_deref())?,
         })
     }
 }
@@ -158,7 +164,14 @@ fn fields(given: &Given, rule: &ProgressRule) -> Vec<Field> {
         show::number(rule.same_results),
         show::number(rule.stall),
         show::number(rule.likeness),
-        rule.common.window.requests.to_string(),
+        match rule.common.window.requests {
+            0 => PROGRESS_STEPS.to_string(),
+            steps => steps.to_string(),
+        },
+        match rule.common.window.seconds {
+            0 => "no bound".to_owned(),
+            seconds => seconds.to_string(),
+        },
         rule.asked_again.to_string(),
         rule.compactions.to_string(),
     ];
@@ -167,14 +180,15 @@ fn fields(given: &Given, rule: &ProgressRule) -> Vec<Field> {
         ("same_results", "Same results", "2", "24", "any"),
         ("stall", "Nothing new", "2", "100", "any"),
         ("likeness", "Words in common", "0.5", "1", "0.01"),
-        ("window", "Steps looked at", "2", "24", "1"),
+        ("window", "Steps looked at", "0", "100", "1"),
+        ("window_seconds", "Seconds looked back", "0", "86400", "1"),
         ("asked_again", "Asked again", "2", "1000", "1"),
         ("compactions", "History rewritten", "2", "100", "1"),
     ];
     let field = |(((name, label, least, most, step), in_force), given): ((_, String), Option<&String>)| Field {
         name,
         label,
-        value: given.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).unwrap_or(in_force.clone()),
+        value: given.map(|text| text.trim().to_owned()).unwrap_or_default(),
         in_force,
         least,
         most,
