@@ -1,5 +1,6 @@
 //! What is done about agents: setting them active or inactive, and what they may do.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -8,6 +9,7 @@ use sprag_core::id::AgentName;
 use sprag_core::policy::{AgentStanding, DeactivatedBy, KillScope, KillSwitch, KillSwitchChange, bounded_reason};
 use sprag_store::StoreError;
 
+use super::hash_of;
 use crate::app::App;
 use crate::config::Problems;
 use crate::config::agent_override::{merged, overridden};
@@ -21,9 +23,22 @@ pub enum PolicyRefused {
     /// An agent that was to be made is known already.
     #[error("an agent of this name is known already")]
     Known,
+    /// It was to follow on something that no longer holds.
+    #[error("what is set for the agent is no longer what the change is based on")]
+    Overtaken,
     /// It could not be put on record.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What a change of a policy was thought out on. Another state of it refuses the change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Based {
+    /// On whatever there is.
+    #[default]
+    OnAnything,
+    /// On one of these versions, as [`version_of`] gives them.
+    On(Vec<String>),
 }
 
 impl App {
@@ -65,13 +80,30 @@ impl App {
         agent: AgentName,
         change: KillSwitchChange,
         by: String,
-    ) -> Result<Arc<AgentStanding>, StoreError> {
+    ) -> Result<Arc<AgentStanding>, PolicyRefused> {
+        self.set_kill_switch_if(agent, change, by, Based::OnAnything).await
+    }
+
+    /// The same where what is set is what the change is based on.
+    ///
+    /// # Errors
+    /// When it is not, or when it cannot be written; then nothing changes.
+    pub async fn set_kill_switch_if(
+        self: &Arc<Self>,
+        agent: AgentName,
+        change: KillSwitchChange,
+        by: String,
+        based: Based,
+    ) -> Result<Arc<AgentStanding>, PolicyRefused> {
         self.blocking(move |app| {
             let set = |standing: &AgentStanding| AgentStanding {
                 kill_switch: change.after(standing.kill_switch),
                 ..standing.clone()
             };
-            let standing = app.change_policy(&agent, || app.catalog.set_agent(&agent, set))?;
+            let standing = app.change_policy(&agent, || {
+                app.check_base(&agent, &based)?;
+                app.catalog.set_agent(&agent, set).map_err(PolicyRefused::from)
+            })?;
             let detail = serde_json::to_value(change).ok();
             app.record_agent_act(EventKind::Admin, &agent, ActKind::SetKillSwitch, by, &standing, detail);
             Ok(standing)
@@ -90,7 +122,21 @@ impl App {
         patch: Value,
         by: String,
     ) -> Result<Arc<AgentStanding>, PolicyRefused> {
-        self.blocking(move |app| app.set_policy_now(&agent, patch, by, false)).await
+        self.set_policy_if(agent, patch, by, Based::OnAnything).await
+    }
+
+    /// The same where what is set is what the patch is based on.
+    ///
+    /// # Errors
+    /// When it is not, and those of [`App::set_policy`]; then nothing changes.
+    pub async fn set_policy_if(
+        self: &Arc<Self>,
+        agent: AgentName,
+        patch: Value,
+        by: String,
+        based: Based,
+    ) -> Result<Arc<AgentStanding>, PolicyRefused> {
+        self.blocking(move |app| app.set_policy_now(&agent, patch, by, false, &based)).await
     }
 
     /// Makes an agent ahead of its first call, with what is set for it.
@@ -103,7 +149,7 @@ impl App {
         policy: Value,
         by: String,
     ) -> Result<Arc<AgentStanding>, PolicyRefused> {
-        self.blocking(move |app| app.set_policy_now(&agent, policy, by, true)).await
+        self.blocking(move |app| app.set_policy_now(&agent, policy, by, true, &Based::OnAnything)).await
     }
 
     /// The kill switch of an agent, as configuration and catalog have it together.
@@ -118,8 +164,10 @@ impl App {
         patch: Value,
         by: String,
         is_new: bool,
+        based: &Based,
     ) -> Result<Arc<AgentStanding>, PolicyRefused> {
         let change = || {
+            self.check_base(agent, based)?;
             let settings = self.settings.load();
             let snapshot = self.catalog.snapshot();
             let known = snapshot.agent(agent);
@@ -145,6 +193,16 @@ impl App {
         if let Err(error) = self.catalog.set_agent(agent, change) {
             tracing::error!(%error, %agent, "an agent could not be set inactive");
         }
+    }
+
+    /// Whether a change still follows on what it is based on. Only in `change_policy` nothing can come in between.
+    pub(crate) fn check_base(&self, agent: &AgentName, based: &Based) -> Result<(), PolicyRefused> {
+        let Based::On(versions) = based else { return Ok(()) };
+        let snapshot = self.catalog.snapshot();
+        let now = version_of(
+            &snapshot.agent(agent).map_or_else(|| set_for(&AgentStanding::default()), |standing| set_for(standing)),
+        );
+        if versions.contains(&now) { Ok(()) } else { Err(PolicyRefused::Overtaken) }
     }
 
     pub(super) fn deactivate_now(
@@ -197,6 +255,14 @@ pub(crate) fn set_for(standing: &AgentStanding) -> Value {
     let switch = serde_json::to_value(standing.kill_switch).unwrap_or_default();
     let policy = standing.policy.clone().unwrap_or_else(|| Value::Object(Map::new()));
     merged(&policy, &serde_json::json!({ "kill_switch": switch }))
+}
+
+/// The version of what is set for an agent: the same for the same, and another for anything else.
+pub(crate) fn version_of(set: &Value) -> String {
+    hash_of(set.to_string().as_bytes()).iter().take(16).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The kill switch has a place of its own on record.

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use super::body::{Body, object};
 use super::model::{AgentDetail, AgentSummary, Limits, Listing, PolicyRecord, sources};
 use super::params::{self, Names};
+use super::version::{IfMatch, Versioned, overtaken};
 use crate::acts::{PolicyRefused, set_for};
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
@@ -69,21 +70,18 @@ pub(super) async fn list(State(admin): State<Shared>) -> Result<Json<Listing<Age
     tag = "agents",
     params(("name" = String, Path, description = "The name of the agent")),
     responses(
-        (status = 200, description = "The agent", body = AgentDetail),
+        (status = 200, description = "The agent", body = AgentDetail, headers(("ETag" = String, description = "The version of what is set for it (`override`)"))),
         (status = 404, description = "No such agent is known"),
         (status = 503, description = "The record cannot be read"),
     )
 )]
-pub(super) async fn show(
-    State(admin): State<Shared>,
-    Names(name): Names<String>,
-) -> Result<Json<AgentDetail>, Problem> {
+pub(super) async fn show(State(admin): State<Shared>, Names(name): Names<String>) -> Result<Versioned, Problem> {
     let agent = agent_of(&name)?;
     let row = admin.agent_row(&agent).await?;
     if row.is_none() && !admin.is_set_up(&agent) {
         return Err(Problem::not_found("no agent of this name is on record"));
     }
-    Ok(Json(admin.detail(&agent, row.as_ref())))
+    Ok(Versioned(admin.detail(&agent, row.as_ref())))
 }
 
 /// Makes an agent ahead of its first call.
@@ -94,7 +92,7 @@ pub(super) async fn show(
     tag = "agents",
     request_body = NewAgent,
     responses(
-        (status = 200, description = "The agent", body = AgentDetail),
+        (status = 200, description = "The agent", body = AgentDetail, headers(("ETag" = String, description = "The version of what is set for it (`override`)"))),
         (status = 409, description = "The agent is known already, or there are too many"),
         (status = 503, description = "It cannot be written; the problem says what holds"),
     )
@@ -103,7 +101,7 @@ pub(super) async fn add(
     State(admin): State<Shared>,
     operator: Operator,
     Body(new): Body<NewAgent>,
-) -> Result<Json<AgentDetail>, Problem> {
+) -> Result<Versioned, Problem> {
     let agent = params::agent_name(new.name.as_deref())?;
     let agent = agent.ok_or_else(|| Problem::bad_request("say what the agent is called in `name`"))?;
     let by = operator.acting(new.by)?;
@@ -112,7 +110,7 @@ pub(super) async fn add(
     }
     let policy = new.policy.unwrap_or_else(|| json!({}));
     admin.app.create_agent(agent.clone(), policy, by).await.map_err(|error| refused(&agent, error))?;
-    Ok(Json(AgentDetail { created: true, ..admin.detail(&agent, None) }))
+    Ok(Versioned(AgentDetail { created: true, ..admin.detail(&agent, None) }))
 }
 
 /// Sets an agent active or inactive, and what it may do.
@@ -121,10 +119,13 @@ pub(super) async fn add(
     path = "/agents/{name}",
     operation_id = "change_agent",
     tag = "agents",
-    params(("name" = String, Path, description = "The name of the agent")),
+    params(
+        ("name" = String, Path, description = "The name of the agent"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that the change is based on. Where what is set has another version by now, nothing is changed"),
+    ),
     request_body = Change,
     responses(
-        (status = 200, description = "The agent", body = AgentDetail),
+        (status = 200, description = "The agent", body = AgentDetail, headers(("ETag" = String, description = "The version of what is set for it (`override`)"))),
         (status = 404, description = "A name is missing in the path"),
         (status = 409, description = "There are too many agents"),
         (status = 503, description = "It cannot be written; the problem says what holds"),
@@ -135,25 +136,30 @@ pub(super) async fn change(
     operator: Operator,
     Names(name): Names<String>,
     Body(change): Body<Change>,
-) -> Result<Json<AgentDetail>, Problem> {
+) -> Result<Versioned, Problem> {
     let agent = agent_of(&name)?;
     let by = operator.acting(change.by)?;
     if let Some(problem) = change.kill_switch.and_then(KillSwitchChange::problem) {
         return Err(Problem::bad_request(format!("`kill_switch`: {problem}")));
     }
     let was_set_up = admin.is_set_up(&agent);
-    // First, because it can be refused: nothing is half done.
+    let refused = |error| refused(&agent, error);
+    admin.app.check_base(&agent, &based).map_err(refused)?;
+    // First, because it can be refused: nothing is half done. What follows is based on what it has set.
     if let Some(patch) = change.policy {
-        admin.app.set_policy(agent.clone(), patch, by.clone()).await.map_err(|error| refused(&agent, error))?;
+        let based = std::mem::take(&mut based);
+        admin.app.set_policy_if(agent.clone(), patch, by.clone(), based).await.map_err(refused)?;
     }
     if let Some(kill_switch) = change.kill_switch {
-        admin.app.set_kill_switch(agent.clone(), kill_switch, by.clone()).await.map_err(unset)?;
+        admin.app.set_kill_switch_if(agent.clone(), kill_switch, by.clone(), based).await.map_err(refused)?;
+        (status = 412, description = "What is set has changed since the version in `If-Match`"),
     }
     match change.active {
         Some(true) => drop(admin.app.activate(agent.clone(), by).await.map_err(unset)?),
         Some(false) => {
             let reason = change.reason.unwrap_or_else(|| "manual".to_owned());
             let done = admin.app.deactivate(agent.clone(), by, reason).await;
+    IfMatch(mut based): IfMatch,
             done.map_err(|error| match error {
                 StoreError::Full { .. } => unset(error),
                 other => Problem::unwritten(&other),
@@ -163,7 +169,7 @@ pub(super) async fn change(
     }
     let row = admin.agent_row(&agent).await?;
     let created = !was_set_up && row.is_none() && admin.is_set_up(&agent);
-    Ok(Json(AgentDetail { created, ..admin.detail(&agent, row.as_ref()) }))
+    Ok(Versioned(AgentDetail { created, ..admin.detail(&agent, row.as_ref()) }))
 }
 
 impl Admin {
@@ -235,3 +241,4 @@ fn refused(agent: &AgentName, error: PolicyRefused) -> Problem {
         PolicyRefused::Store(error) => unset(error),
     }
 }
+        PolicyRefused::Overtaken => overtaken(),

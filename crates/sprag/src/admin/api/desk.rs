@@ -8,7 +8,9 @@ use sprag_core::id::AgentName;
 use super::body::Body;
 use super::model::{AccountRecord, AgentDetail, KeyRecord, KillRecord, Listing, PolicyRecord, TokenRecord, TrialSums};
 use super::params::{Names, Params};
+use super::version::IfMatch;
 use super::{agents, budgets, evidence, keys, kills, tokens};
+use crate::acts::Based;
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
@@ -30,8 +32,19 @@ pub(in crate::admin) async fn change_agent(
     name: &AgentName,
     change: Value,
 ) -> Result<(), Problem> {
+    change_agent_if(admin, operator, name, change, Based::OnAnything).await
+}
+
+/// The same where what is set is what the change is based on; otherwise the problem is a 412.
+pub(in crate::admin) async fn change_agent_if(
+    admin: &Shared,
+    operator: Operator,
+    name: &AgentName,
+    change: Value,
+    based: Based,
+) -> Result<(), Problem> {
     let path = Names(name.to_string());
-    agents::change(State(admin.clone()), operator, path, Body(read(change)?)).await.map(drop)
+    agents::change(State(admin.clone()), operator, IfMatch(based), path, Body(read(change)?)).await.map(drop)
 }
 
 /// Corrects what an account has spent.

@@ -23,6 +23,7 @@ mod runs;
 mod spend;
 mod status;
 mod tokens;
+mod version;
 
 use std::sync::Arc;
 

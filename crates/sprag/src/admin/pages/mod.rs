@@ -23,6 +23,7 @@ mod rows;
 mod run;
 mod runs;
 mod settings;
+mod shown;
 mod span;
 
 use std::sync::Arc;

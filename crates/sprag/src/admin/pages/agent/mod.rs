@@ -1,5 +1,6 @@
 //! One agent: what it did, where it stands, its kill switch, and what it may do.
 
+mod changes;
 mod chart;
 mod policy;
 mod rates;
@@ -18,6 +19,7 @@ use sprag_core::policy::{DeactivatedBy, Window};
 use sprag_core::time::Timestamp;
 use sprag_store::history::{AgentBucket, Totals};
 
+use self::changes::Changes;
 use self::chart::{Chart, Series};
 pub(super) use self::policy::family;
 use self::policy::{Known, PolicyForm};
@@ -27,6 +29,7 @@ use super::proof::ProofTable;
 use super::rows::{Moment, Money};
 use super::span::Span;
 use super::{Page, Shell, agents, html, link};
+use crate::acts::{Based, version_of};
 use crate::admin::Shared;
 use crate::admin::api::model::AgentDetail;
 use crate::admin::api::{self, Params, desk};
@@ -92,7 +95,12 @@ pub(super) struct Draft {
     pub(super) policy: Option<Form>,
     pub(super) switch: Option<Switch>,
     pub(super) complaints: Vec<(String, String)>,
+    /// What the page is answered with.
+    pub(super) status: StatusCode,
 }
+
+/// How often a change is thought out again that another came in between of.
+const ATTEMPTS: usize = 3;
 
 pub(super) async fn show(
     State(admin): State<Shared>,
@@ -105,19 +113,14 @@ pub(super) async fn show(
     render(&admin, visitor, &agent, wanted.span.unwrap_or_default(), is_saved, Draft::default()).await
 }
 
-/// Sets what differs, or says what is wrong with it and changes nothing.
+/// Sets what somebody wrote, or says what is wrong with it and changes nothing.
 pub(super) async fn set_policy(
     State(admin): State<Shared>,
     visitor: Visitor,
     operator: Operator,
     Sent(form): Sent<Form>,
 ) -> Page {
-    let agent = agents::agent(form.get("name").map(String::as_str).unwrap_or_default())?;
-    let detail = desk::agent(&admin, &agent).await?;
-    let (in_force, configured) = values(&admin, &agent, &detail);
-    let known = Known { in_force: &in_force, configured: &configured, set: &detail.set, sources: &detail.sources };
-    let patch = policy::patch(&form, &known);
-    change(&admin, visitor, operator, &agent, patch, form).await
+    change(&admin, visitor, operator, |known| changes::of_form(&form, known), &form).await
 }
 
 /// Takes one key back, so that the configuration holds again.
@@ -127,33 +130,52 @@ pub(super) async fn reset_policy(
     operator: Operator,
     Sent(form): Sent<Form>,
 ) -> Page {
-    let text = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
-    let agent = agents::agent(text("name"))?;
-    let Some(patch) = policy::back(text("key")) else {
-        return Err(Problem::bad_request("`key` names no field of the policy").into());
-    };
-    change(&admin, visitor, operator, &agent, patch, Form::new()).await
+    change(&admin, visitor, operator, |known| changes::back(&form, known), &form).await
 }
 
 async fn change(
     admin: &Shared,
     visitor: Visitor,
     operator: Operator,
-    agent: &AgentName,
-    patch: Value,
-    form: Form,
+    changes_of: impl Fn(&Known<'_>) -> Result<Changes, Problem>,
+    form: &Form,
 ) -> Page {
-    if patch.as_object().is_some_and(|patch| !patch.is_empty()) {
-        match desk::change_agent(admin, operator, agent, json!({ "policy": patch })).await {
-            Ok(()) => {}
+    let agent = agents::agent(form.get("name").map(String::as_str).unwrap_or_default())?;
+    for _ in 0..ATTEMPTS {
+        let detail = desk::agent(admin, &agent).await?;
+        let (in_force, configured) = values(admin, &agent, &detail);
+        let known = Known { in_force: &in_force, configured: &configured, set: &detail.set, sources: &detail.sources };
+        let changes = changes_of(&known)?;
+        let draft =
+            |status, complaints| Draft { policy: Some(changes.written.clone()), complaints, status, switch: None };
+        if !changes.overtaken.is_empty() {
+            let draft = draft(StatusCode::CONFLICT, changes.overtaken.clone());
+            return render(admin, visitor, &agent, Span::default(), false, draft).await;
+        }
+        if changes.is_empty() {
+            return Ok(saved(&agent));
+        }
+        let order = json!({ "policy": changes.patch });
+        match desk::change_agent_if(admin, operator.clone(), &agent, order, based_on(&detail)).await {
+            Ok(()) => return Ok(saved(&agent)),
+            Err(problem) if problem.status == StatusCode::PRECONDITION_FAILED => {}
             Err(problem) if problem.status == StatusCode::BAD_REQUEST => {
-                let draft = Draft { policy: Some(form), complaints: problem.slips(), switch: None };
-                return render(admin, visitor, agent, Span::default(), false, draft).await;
+                let draft = draft(problem.status, problem.slips());
+                return render(admin, visitor, &agent, Span::default(), false, draft).await;
             }
             Err(problem) => return Err(problem.into()),
         }
     }
-    Ok(saved(agent))
+    Err(busy().into())
+}
+
+/// What a change is based on that was made out of this.
+fn based_on(detail: &AgentDetail) -> Based {
+    Based::On(vec![version_of(&detail.set)])
+}
+
+fn busy() -> Problem {
+    Problem::conflict("others are changing this agent right now, and nothing was saved; go back and save again")
 }
 
 /// Back to the page, which says that it is saved.
@@ -184,8 +206,7 @@ pub(super) async fn render(
     let (today, this_month, series) = read.await?;
     let (in_force, configured) = values(admin, agent, &detail);
     let known = Known { in_force: &in_force, configured: &configured, set: &detail.set, sources: &detail.sources };
-    let Draft { policy, switch, mut complaints } = draft;
-    let is_refused = !complaints.is_empty();
+    let Draft { policy, switch, mut complaints, status } = draft;
     let switch = switch.unwrap_or_else(|| Switch::of(agent, &detail)).with_complaints(&mut complaints);
     let mut form = PolicyForm::new(&known, policy.as_ref(), &mut complaints);
     form.complaint = rest(complaints);
@@ -210,7 +231,7 @@ pub(super) async fn render(
         form,
         is_saved,
     };
-    Ok(html(if is_refused { StatusCode::BAD_REQUEST } else { StatusCode::OK }, &page))
+    Ok(html(status, &page))
 }
 
 /// The policy in force, and without what is set here.

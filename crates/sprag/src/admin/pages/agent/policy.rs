@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sprag_core::dlp::FAMILIES;
 use sprag_core::loops::{Detector, Preset};
 
+use super::changes;
 use super::rates::{self, RateRow};
 use crate::admin::api::model::PolicySource;
-use crate::admin::pages::field::{ANY, Choice, Field, Form, Reading, at, put, take, text_of, value_of};
+use crate::admin::pages::field::{ANY, Choice, Field, Form, Reading, at, take, text_of};
 
 /// Fields that belong together.
 pub(in crate::admin::pages) struct Group {
@@ -29,6 +30,8 @@ pub(in crate::admin::pages) struct PolicyForm {
     pub(in crate::admin::pages) rates_complaint: Option<String>,
     /// What is wrong and belongs to no field.
     pub(in crate::admin::pages) complaint: Option<String>,
+    /// What the fields hold, for when the form comes back.
+    pub(in crate::admin::pages) shown: String,
 }
 
 /// What is known of a policy.
@@ -43,11 +46,11 @@ pub(in crate::admin::pages) struct Known<'a> {
 }
 
 /// A key that people change.
-struct Key {
-    path: String,
-    label: String,
+pub(super) struct Key {
+    pub(super) path: String,
+    pub(super) label: String,
     hint: &'static str,
-    reading: Reading,
+    pub(super) reading: Reading,
     choices: Vec<(&'static str, &'static str)>,
 }
 
@@ -177,7 +180,7 @@ impl PolicyForm {
                 Group { id, title, note, fields }
             })
             .collect();
-        let rows = match draft {
+        let rows = match draft.filter(|form| form.contains_key(rates::PRESENT)) {
             Some(form) => rates::from_form(form),
             None => rates::from_policy(&known.in_force["rate_limits"]),
         };
@@ -187,39 +190,14 @@ impl PolicyForm {
             rates_source: source(known.sources.get("rate_limits")),
             rates_complaint: take(complaints, "rate_limits"),
             complaint: None,
+            shown: changes::shown(known).to_string(),
         }
     }
 }
 
-/// The merge patch that makes of a policy what a form says: only what differs from what is set now.
-pub(in crate::admin::pages) fn patch(form: &Form, known: &Known<'_>) -> Value {
-    let mut patch = json!({});
-    for key in plans().into_iter().flat_map(|plan| plan.keys) {
-        let Some(text) = form.get(&key.path) else { continue };
-        let wanted = value_of(key.reading, text);
-        // Compared as texts: 5 and 5.0 and "5" are the same limit.
-        if text_of(&wanted) != text_of(at(known.set, &key.path)) {
-            put(&mut patch, &key.path, wanted);
-        }
-    }
-    if form.contains_key(rates::PRESENT) {
-        let wanted = rates::to_policy(&rates::from_form(form));
-        let now = rates::to_policy(&rates::from_policy(&known.in_force["rate_limits"]));
-        if wanted != now {
-            put(&mut patch, "rate_limits", wanted);
-        }
-    }
-    patch
-}
-
-/// The patch that takes one key back. None where the form knows no such key.
-pub(in crate::admin::pages) fn back(key: &str) -> Option<Value> {
-    let is_known = key == "rate_limits" || plans().iter().flat_map(|plan| &plan.keys).any(|known| known.path == key);
-    is_known.then(|| {
-        let mut patch = json!({});
-        put(&mut patch, key, Value::Null);
-        patch
-    })
+/// The keys that people change, each with the title of its group.
+pub(super) fn keys() -> impl Iterator<Item = (&'static str, Key)> {
+    plans().into_iter().flat_map(|plan| plan.keys.into_iter().map(move |key| (plan.title, key)))
 }
 
 impl Key {
@@ -310,36 +288,10 @@ mod tests {
 
     #[test]
     fn every_field_is_a_key_of_the_configuration() {
-        for key in plans().into_iter().flat_map(|plan| plan.keys) {
+        for (_, key) in keys() {
             // The names of `modes` are the user's own.
             let path = if key.path.starts_with("dlp.modes.") { "dlp.modes" } else { &key.path };
             assert!(agent_override::node_of(path).is_some(), "{}", key.path);
         }
-    }
-
-    #[test]
-    fn a_patch_holds_what_differs_and_nothing_else() {
-        let set = json!({"budget": {"daily_limit": 5, "max_run_cost": "1"}, "models": {"allow": ["gpt-4o*"]}});
-        let in_force = json!({"rate_limits": [{"name": "1", "mode": "enforce", "limit_keys": ["agent"], "requests": 60, "window_seconds": 60}]});
-        let sources = BTreeMap::new();
-        let known = Known { in_force: &in_force, configured: &Value::Null, set: &set, sources: &sources };
-        let pairs = [
-            ("budget.daily_limit", "5"),
-            ("budget.max_run_cost", ""),
-            ("budget.monthly_limit", "100.00"),
-            ("models.allow", "gpt-4o*\r\nclaude-*"),
-            ("run_limits.max_steps", ""),
-            ("unknown.key", "5"),
-        ];
-        let mut form: Form = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let expected = json!({
-            "budget": {"max_run_cost": null, "monthly_limit": "100.00"},
-            "models": {"allow": ["gpt-4o*", "claude-*"]},
-        });
-        assert_eq!(patch(&form, &known), expected);
-        form.insert(rates::PRESENT.to_owned(), "1".to_owned());
-        assert_eq!(patch(&form, &known)["rate_limits"], json!([]), "rows that were emptied are gone");
-        assert_eq!(back("budget.daily_limit"), Some(json!({"budget": {"daily_limit": null}})));
-        assert_eq!(back("kill_switch"), None);
     }
 }
