@@ -80,6 +80,10 @@ pub const SPOOL_HELD_BYTES: usize = 4 << 20;
 pub const EVENT_LINE_BYTES: usize = 64 << 10;
 /// Most rows of one page of a listing.
 pub const PAGE_ROWS: u32 = 500;
+/// Agents that are looked at for one page of their listing; what is rare among more is found on later pages.
+pub const AGENTS_WALKED: usize = 50_000;
+/// Names of agents that a page offers to whoever writes one.
+pub const OFFERED_AGENTS: u32 = 200;
 /// Idle connections kept for reading the database.
 pub const IDLE_READERS: usize = 4;
 /// Runs kept in memory; the idlest leave first.

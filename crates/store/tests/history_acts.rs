@@ -53,7 +53,7 @@ fn acts_come_back_and_count_nowhere() {
     let run = history.run(&key("r")).unwrap().unwrap();
     assert_eq!((run.steps, run.cost, run.blocked), (1, NanoUsd(1000), 0));
     assert_eq!(history.totals(Timestamp(0), None).unwrap().requests, 1);
-    assert_eq!(history.agents().unwrap()[0].steps, 1);
+    assert_eq!(history.agents("", None, 500).unwrap().items[0].steps, 1);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_run_may_be_killed_before_its_first_answer() {
     assert_eq!(stands(&history, "r").0, RunStatus::Killed);
     record(&history, &step("2", "r", 1));
     assert_eq!(stands(&history, "r").0, RunStatus::Killed);
-    let agents = history.agents().unwrap();
+    let agents = history.agents("", None, 500).unwrap().items;
     assert_eq!((agents[0].runs, agents[0].steps), (1, 1));
 }
 

@@ -187,7 +187,7 @@ fn sums_time_and_agents(history: &History) {
     assert_eq!(history.totals(Timestamp(START + 2 * quarter), None).unwrap(), Totals::default());
 
     record(history, &[Event { at: Timestamp(START + 2), ..step("5", "r2", 1) }]);
-    let agents = history.agents().unwrap();
+    let agents = history.agents("", None, 500).unwrap().items;
     assert_eq!(agents.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>(), ["tester", "other"]);
     assert_eq!((agents[0].runs, agents[0].steps, agents[0].cost), (2, 4, NanoUsd(3000)));
     assert_eq!((agents[0].first_at, agents[0].last_at), (Timestamp(START), Timestamp(START + quarter + 7)));

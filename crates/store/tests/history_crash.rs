@@ -82,7 +82,7 @@ fn a_killed_process_loses_and_doubles_nothing() {
     }
     let cost: NanoUsd = expected.values().map(|(_, cost)| *cost).sum();
     assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, cost);
-    assert_eq!(history.agents().unwrap()[0].cost, cost);
+    assert_eq!(history.agents("", None, 500).unwrap().items[0].cost, cost);
     for span in [Span::Hour, Span::Day, Span::Month] {
         let series = history.series(span, Timestamp(1_700_000_000_000 + 60_000), None).unwrap();
         let requests: u64 = series.buckets.iter().map(|bucket| bucket.requests).sum();
@@ -126,7 +126,7 @@ fn a_file_that_outlived_its_commit_is_not_counted_again() {
     let run = history.run(&key("r")).unwrap().unwrap();
     assert_eq!((run.steps, run.cost), (3, NanoUsd(3000)));
     assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, NanoUsd(3000));
-    assert_eq!(history.agents().unwrap()[0].runs, 1);
+    assert_eq!(history.agents("", None, 500).unwrap().items[0].runs, 1);
 }
 
 #[test]

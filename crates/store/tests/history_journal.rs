@@ -41,7 +41,7 @@ fn with_key(event: Event) -> Event {
 fn cost(history: &History) -> i64 {
     let all = history.spent_by_all(Timestamp(0)).unwrap();
     let of_run = history.run(&key("r")).unwrap().map_or(0, |run| run.cost.0);
-    let of_agent = history.agents().unwrap().first().map_or(0, |agent| agent.cost.0);
+    let of_agent = history.agents("", None, 500).unwrap().items.first().map_or(0, |agent| agent.cost.0);
     let of_key = history.spent(Spender::Key("k"), Timestamp(0)).unwrap().0;
     let of_events: i64 =
         all_events(history, &EventFilter::default()).iter().filter_map(|event| event.cost).map(|cost| cost.0).sum();

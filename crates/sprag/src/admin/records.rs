@@ -104,6 +104,6 @@ mod tests {
             end.send(()).unwrap();
             assert_eq!(reading.await.unwrap(), Ok(true));
         }
-        assert!(records.read(|history| history.agents()).await.is_ok());
+        assert!(records.read(|history| history.agent_names(1)).await.is_ok());
     }
 }

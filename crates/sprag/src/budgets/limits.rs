@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use sprag_core::id::{AgentName, RunId};
+use sprag_core::limits::AGENT_STANDINGS;
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{ALWAYS, AccountId, Budget, Crossed, Draw, Holder, KeyState, Level, Spender, Window, draws};
@@ -138,7 +139,7 @@ impl App {
             Holder::Run(..) | Holder::Key(_) | Holder::Everything => None,
         }));
         let (_, month) = self.windows.at(&settings.budget.zone, self.clock.now());
-        agents.extend(self.history.agents()?.into_iter().map(|row| row.name));
+        agents.extend(self.history.agent_names(AGENT_STANDINGS as u32)?);
         agents.extend(self.history.spent_by_all(month.start)?.agents.into_iter().map(|(name, _)| name));
         Ok(agents)
     }

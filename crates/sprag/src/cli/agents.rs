@@ -133,15 +133,15 @@ fn list(asking: &Asking) -> Result<ExitCode> {
         ("COST", true),
         ("LAST CALL", false),
     ];
-    let answer = asking.get(&["agents"], &[])?;
+    let agents = all(asking)?;
     if asking.json {
-        answer.print()?;
+        let whole = serde_json::to_string(&Listing { items: agents, next: None })?;
+        writeln!(std::io::stdout(), "{whole}")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let agents: Listing<AgentSummary> = answer.read()?;
     print(
         &COLUMNS,
-        agents.items.iter().map(|agent| {
+        agents.iter().map(|agent| {
             vec![
                 agent.name.clone(),
                 state(agent).to_owned(),
@@ -155,6 +155,20 @@ fn list(asking: &Asking) -> Result<ExitCode> {
         }),
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every agent, page by page.
+fn all(asking: &Asking) -> Result<Vec<AgentSummary>> {
+    let (mut agents, mut cursor) = (Vec::new(), None);
+    loop {
+        let wanted = [("limit", Some("500")), ("cursor", cursor.as_deref())];
+        let page: Listing<AgentSummary> = asking.get(&["agents"], &wanted)?.read()?;
+        agents.extend(page.items);
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(agents),
+        }
+    }
 }
 
 fn change(name: &str, body: &Value, asking: &Asking) -> Result<ExitCode> {

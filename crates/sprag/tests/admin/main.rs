@@ -20,6 +20,7 @@ mod kills;
 mod listings;
 mod live;
 mod login;
+mod many_agents;
 mod old_pages;
 mod openapi;
 mod overview;

@@ -361,13 +361,45 @@ impl History {
         }
     }
 
-    /// The agents on record, the latest seen first, at most a page of them.
+    /// The agents on record whose name has a part in it, whatever its case, the latest seen first. An agent that calls
+    /// during paging moves to the front.
+    ///
+    /// # Errors
+    /// When the cursor is not one of this listing, or the database cannot be read.
+    pub fn agents(&self, name_part: &str, cursor: Option<&str>, limit: u32) -> Result<Page<AgentRow>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().agents(name_part, cursor, limit),
+        }
+    }
+
+    /// The names of the agents that were seen last, at most so many.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn agents(&self) -> Result<Vec<AgentRow>, StoreError> {
+    pub fn agent_names(&self, most: u32) -> Result<Vec<AgentName>, StoreError> {
         match self {
-            History::Sqlite(history) => history.reader().agents(),
+            History::Sqlite(history) => history.reader().agent_names(most),
+        }
+    }
+
+    /// Those of some agents that are on record, in no order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn seen_of(&self, names: &[AgentName]) -> Result<Vec<AgentName>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().seen_of(names),
+        }
+    }
+
+    /// What each of some agents spent since the quarter of an hour in which `since` lies, of what can be read now. Who made
+    /// no request is left out.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn spent_by(&self, names: &[AgentName], since: Timestamp) -> Result<Vec<(AgentName, NanoUsd)>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().spent_by(names, since),
         }
     }
 }

@@ -8,6 +8,8 @@ use super::tally::{DAY_MS, MINUTE_MS, SLOT_MS};
 
 /// Days that sums by the minute are kept: a chart of the last hour needs no more.
 const MINUTE_DAYS: u32 = 2;
+/// Minutes that those of each agent are kept: the part of the last hour that no whole slot covers lies in them.
+const AGENT_MINUTES: i64 = 120;
 /// Rows deleted by one statement.
 const BATCH_ROWS: i64 = 500;
 /// Pages given back to the file system by one statement.
@@ -35,6 +37,7 @@ pub(super) fn prune_batch(
     let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let key_spend = delete(connection, OLD_KEY_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let series = delete(connection, OLD_MINUTES, before(MINUTE_DAYS).div_euclid(MINUTE_MS))?
+        + delete(connection, OLD_AGENT_MINUTES, now.0.div_euclid(MINUTE_MS) - AGENT_MINUTES)?
         + delete(connection, OLD_SLOTS, before(settings.spend_retention_days).div_euclid(SLOT_MS))?
         + delete(connection, OLD_DAYS, before(settings.spend_retention_days).div_euclid(DAY_MS))?;
     let agents = delete(connection, OLD_AGENTS, before(settings.spend_retention_days))?;
@@ -85,6 +88,8 @@ const OLD_KEY_SPEND: &str = "DELETE FROM key_spend WHERE (key, slot) IN
     (SELECT key, slot FROM key_spend WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
 const OLD_MINUTES: &str = "DELETE FROM minute_totals WHERE minute IN
     (SELECT minute FROM minute_totals WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
+const OLD_AGENT_MINUTES: &str = "DELETE FROM agent_minutes WHERE (minute, agent) IN
+    (SELECT minute, agent FROM agent_minutes WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
 const OLD_SLOTS: &str = "DELETE FROM slot_totals WHERE slot IN
     (SELECT slot FROM slot_totals WHERE slot < ?1 ORDER BY slot LIMIT ?2)";
 const OLD_DAYS: &str = "DELETE FROM agent_days WHERE (day, agent) IN

@@ -22,6 +22,7 @@ pub(crate) const HISTORY: Migrations = &[
     include_str!("../schema/007_dlp.sql"),
     include_str!("../schema/008_evidence.sql"),
     include_str!("../schema/009_series.sql"),
+    include_str!("../schema/010_agents.sql"),
 ];
 
 /// Kills, agents, virtual keys, admin tokens and what was set by hand.
@@ -97,6 +98,54 @@ mod tests {
             let kept: u32 = migrated.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
             assert_eq!(kept, 1);
         }
+    }
+
+    #[test]
+    fn charts_of_the_last_hours_are_there_after_an_upgrade() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let mut older = Connection::open(&path).unwrap();
+        prepare_writer(&older).unwrap();
+        apply(&mut older, HISTORY, 0, 9).unwrap();
+        let minute = |ago: i64| -> i64 {
+            let now: i64 = older.query_row("SELECT unixepoch() / 60", [], |row| row.get(0)).unwrap();
+            now - ago
+        };
+        let (five, hour, long) = (minute(5), minute(60), minute(125));
+        let events = [
+            ("1", five, "a", "complete", 0, "NULL"),
+            ("2", five, "a", "upstream_gone", 0, "NULL"),
+            ("3", five, "b", "refused", 1, "NULL"),
+            ("4", five, "b", "complete", 0, "'{}'"),
+            ("5", hour, "a", "complete", 0, "NULL"),
+            ("6", long, "a", "complete", 0, "NULL"),
+        ];
+        for (id, minute, agent, ending, blocked, act) in events {
+            let sql = format!(
+                "INSERT INTO events (id, at, kind, agent, provider, dialect, path, stream, status, ending, total_ms,
+                 overhead_us, unpriced, blocked, cost_nano, act)
+                 VALUES ('{id}', {minute} * 60000 + 59999, 'llm_call', '{agent}', 'p', 'opaque', '/', 0, 200,
+                 '{ending}', 1, 1, 0, {blocked}, 10, {act})"
+            );
+            older.execute_batch(&sql).unwrap();
+        }
+        // One minute that was summed in part, and one of which the events are gone.
+        let summed = format!("INSERT INTO minute_totals VALUES ({five}, 1, 1, 0, 10), ({hour}, 7, 0, 0, 70)");
+        older.execute_batch(&summed).unwrap();
+        drop(older);
+        let migrated = open_writer(&path, HISTORY).unwrap();
+        let rows = |sql: &str| -> Vec<String> {
+            let mut statement = migrated.prepare(sql).unwrap();
+            statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+        };
+        let sums = "steps || ' ' || blocked || ' ' || errors || ' ' || cost_nano";
+        let minutes = rows(&format!("SELECT minute || ': ' || {sums} FROM minute_totals ORDER BY minute"));
+        assert_eq!(minutes, [format!("{hour}: 7 0 0 70"), format!("{five}: 3 1 1 30")]);
+        let agents = rows(&format!("SELECT minute || ' ' || agent || ': ' || {sums} FROM agent_minutes"));
+        assert_eq!(
+            agents,
+            [format!("{hour} a: 1 0 0 10"), format!("{five} a: 2 0 1 20"), format!("{five} b: 1 1 0 10")]
+        );
     }
 
     #[test]

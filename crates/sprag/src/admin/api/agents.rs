@@ -1,7 +1,5 @@
 //! `/agents`: what agents did, where they stand, and setting that.
 
-use std::collections::BTreeSet;
-
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -14,11 +12,12 @@ use utoipa::ToSchema;
 
 use super::body::{Body, object};
 use super::model::{AgentDetail, AgentSummary, Limits, Listing, PolicyRecord, sources};
-use super::params::{self, Names};
+use super::params::{self, Names, Params};
 use super::version::{IfMatch, Versioned, overtaken};
 use crate::acts::{PolicyRefused, set_for};
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
+use crate::admin::roster::{AgentFilter, AgentState, Listed};
 use crate::admin::{Admin, Shared};
 
 /// What is to be changed.
@@ -47,19 +46,41 @@ pub(super) struct NewAgent {
     by: Option<String>,
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// A part of the name, whatever its case.
+    name: Option<String>,
+    #[param(inline)]
+    state: Option<AgentState>,
+    /// Where the page begins: `next` of the one before.
+    cursor: Option<String>,
+    /// Rows of the page; 50 unless given.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
 /// Agents, the latest seen first, then those that are only set up.
 #[utoipa::path(
     get,
     path = "/agents",
     operation_id = "list_agents",
     tag = "agents",
+    params(Wanted),
     responses(
-        (status = 200, description = "All agents", body = Listing<AgentSummary>),
+        (status = 200, description = "A page of agents", body = Listing<AgentSummary>),
         (status = 503, description = "The record cannot be read"),
     )
 )]
-pub(super) async fn list(State(admin): State<Shared>) -> Result<Json<Listing<AgentSummary>>, Problem> {
-    Ok(Json(Listing { items: admin.agents().await?, next: None }))
+pub(super) async fn list(
+    State(admin): State<Shared>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<Listing<AgentSummary>>, Problem> {
+    let limit = params::rows(wanted.limit)?;
+    let filter = AgentFilter { name_part: wanted.name.unwrap_or_default(), state: wanted.state };
+    let page = admin.agents(filter, wanted.cursor, limit).await?;
+    Ok(Json(Listing { items: admin.summaries(&page.agents), next: page.next }))
 }
 
 /// An agent and what it may do.
@@ -128,12 +149,14 @@ pub(super) async fn add(
         (status = 200, description = "The agent", body = AgentDetail, headers(("ETag" = String, description = "The version of what is set for it (`override`)"))),
         (status = 404, description = "A name is missing in the path"),
         (status = 409, description = "There are too many agents"),
+        (status = 412, description = "What is set has changed since the version in `If-Match`"),
         (status = 503, description = "It cannot be written; the problem says what holds"),
     )
 )]
 pub(super) async fn change(
     State(admin): State<Shared>,
     operator: Operator,
+    IfMatch(mut based): IfMatch,
     Names(name): Names<String>,
     Body(change): Body<Change>,
 ) -> Result<Versioned, Problem> {
@@ -152,14 +175,12 @@ pub(super) async fn change(
     }
     if let Some(kill_switch) = change.kill_switch {
         admin.app.set_kill_switch_if(agent.clone(), kill_switch, by.clone(), based).await.map_err(refused)?;
-        (status = 412, description = "What is set has changed since the version in `If-Match`"),
     }
     match change.active {
         Some(true) => drop(admin.app.activate(agent.clone(), by).await.map_err(unset)?),
         Some(false) => {
             let reason = change.reason.unwrap_or_else(|| "manual".to_owned());
             let done = admin.app.deactivate(agent.clone(), by, reason).await;
-    IfMatch(mut based): IfMatch,
             done.map_err(|error| match error {
                 StoreError::Full { .. } => unset(error),
                 other => Problem::unwritten(&other),
@@ -173,16 +194,10 @@ pub(super) async fn change(
 }
 
 impl Admin {
-    /// The agents on record, the latest seen first, and then those that are only configured or set up.
-    pub(in crate::admin) async fn agents(&self) -> Result<Vec<AgentSummary>, Problem> {
-        let rows = self.records.read(|history| history.agents()).await?;
+    /// Listed agents with where they stand.
+    pub(in crate::admin) fn summaries(&self, agents: &[Listed]) -> Vec<AgentSummary> {
         let snapshot = self.app.catalog.snapshot();
-        let seen: BTreeSet<&AgentName> = rows.iter().map(|row| &row.name).collect();
-        let settings = self.app.settings.load();
-        let set_up = snapshot.agents().map(|(name, _)| name).chain(settings.policies.agents.keys());
-        let unseen: BTreeSet<&AgentName> = set_up.filter(|name| !seen.contains(name)).collect();
-        let listed = rows.iter().map(|row| self.summary(&snapshot, &row.name, Some(row)));
-        Ok(listed.chain(unseen.into_iter().map(|name| self.summary(&snapshot, name, None))).collect())
+        agents.iter().map(|agent| self.summary(&snapshot, &agent.name, agent.row.as_ref())).collect()
     }
 
     /// The catalog or the configuration knows it.
@@ -238,7 +253,7 @@ fn refused(agent: &AgentName, error: PolicyRefused) -> Problem {
     match error {
         PolicyRefused::Invalid(problems) => Problem::bad_policy(problems),
         PolicyRefused::Known => known(agent),
+        PolicyRefused::Overtaken => overtaken(),
         PolicyRefused::Store(error) => unset(error),
     }
 }
-        PolicyRefused::Overtaken => overtaken(),

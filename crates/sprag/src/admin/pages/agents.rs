@@ -21,7 +21,10 @@ use crate::admin::api::model::AgentSummary;
 use crate::admin::api::{self, Params, desk};
 use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
+use crate::admin::roster::{AgentFilter, AgentState};
 use crate::show;
+
+const ROWS: u32 = 100;
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +32,7 @@ pub(super) struct Wanted {
     /// A part of the name.
     q: Option<String>,
     state: Option<String>,
+    cursor: Option<String>,
 }
 
 #[derive(Template)]
@@ -42,6 +46,9 @@ struct Agents {
     states: Field,
     /// There are agents, whatever is looked for.
     has_any: bool,
+    /// The first page, when this is a later one.
+    newest: Option<String>,
+    older: Option<String>,
     proxy_port: u16,
     new: Field,
 }
@@ -96,35 +103,46 @@ async fn list(
     brought: &Brought,
     mut complaints: Vec<(String, String)>,
 ) -> Page {
-    let agents = admin.agents().await?;
-    let since = admin.app.span_of(Window::Day).map_or(Timestamp(0), |day| day.start);
-    let spent = admin.records.read(move |history| history.spent_by_all(since)).await?;
-    let spent: HashMap<AgentName, NanoUsd> = spent.agents.into_iter().collect();
-    let now = admin.app.clock.now();
     let (q, state) = (wanted.q.unwrap_or_default(), wanted.state.unwrap_or_default());
-    let is_listed = |agent: &&AgentSummary| {
-        let is_of_state = match state.as_str() {
-            "active" => agent.active,
-            "inactive" => !agent.active,
-            "killed" => agent.deactivated_by == Some(DeactivatedBy::KillSwitch),
-            "armed" => agent.kill_switch.enabled,
-            _ => true,
-        };
-        is_of_state && agent.name.to_lowercase().contains(&q.trim().to_lowercase())
+    let filter = AgentFilter { name_part: q.trim().to_owned(), state: state_of(&state)? };
+    let is_narrowed = !filter.name_part.is_empty() || filter.state.is_some() || wanted.cursor.is_some();
+    let listed = admin.agents(filter, wanted.cursor.clone(), ROWS).await?;
+    let has_any = !listed.agents.is_empty() || (is_narrowed && !admin.agent_names().await?.is_empty());
+    let since = admin.app.span_of(Window::Day).map_or(Timestamp(0), |day| day.start);
+    let names: Vec<AgentName> = listed.agents.iter().map(|agent| agent.name.clone()).collect();
+    let spent = admin.records.read_recorded(move |history| history.spent_by(&names, since)).await?;
+    let spent: HashMap<AgentName, NanoUsd> = spent.into_iter().collect();
+    let now = admin.app.clock.now();
+    let here = |cursor: Option<&str>| {
+        link::to("/agents", &[("q", Some(q.trim())), ("state", Some(&state)), ("cursor", cursor)])
     };
     let new =
         Field::new("name", "Name").hint("letters, digits, and . _ - in between").brought(brought, &mut complaints);
     let page = Agents {
         shell: admin.shell("agents", visitor),
         live: news_at(status, "/agents"),
-        has_any: !agents.is_empty(),
-        agents: agents.iter().filter(is_listed).map(|agent| AgentLine::new(agent, &spent, now)).collect(),
+        has_any,
+        agents: admin.summaries(&listed.agents).iter().map(|agent| AgentLine::new(agent, &spent, now)).collect(),
+        newest: wanted.cursor.is_some().then(|| here(None)),
+        older: listed.next.map(|next| here(Some(&next))),
         states: Field::new("state", "State").choices(STATES).holding(&state),
         q,
         proxy_port: admin.addresses.proxy.port(),
         new,
     };
     Ok(html(status, &page))
+}
+
+/// The state that a listing is narrowed to; an empty word counts as absent.
+fn state_of(word: &str) -> Result<Option<AgentState>, Problem> {
+    match word {
+        "" => Ok(None),
+        "active" => Ok(Some(AgentState::Active)),
+        "inactive" => Ok(Some(AgentState::Inactive)),
+        "killed" => Ok(Some(AgentState::Killed)),
+        "armed" => Ok(Some(AgentState::Armed)),
+        _ => Err(Problem::bad_request("`state` is one of active, inactive, killed, armed")),
+    }
 }
 
 /// Makes an agent ahead of its first call.

@@ -100,7 +100,7 @@ async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Fill
     let agent = api::agent_name(wanted.agent.as_deref())?;
     let with_runs = wanted.runs.is_some();
     let filter = BudgetFilter { agent: agent.clone(), key: None, runs: with_runs };
-    let agents = admin.agents().await?;
+    let agents = admin.agent_names().await?;
     let page = admin.budgets(filter, wanted.cursor.clone(), ROWS).await?;
     let now = admin.app.clock.now();
     let agent = agent.map(|agent| agent.to_string()).unwrap_or_default();
@@ -112,7 +112,7 @@ async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Fill
         shell: admin.shell("budgets", visitor),
         live: news_at(status, "/budgets"),
         budgets: page.rows.iter().map(|row| BudgetLine::new(row, now)).collect(),
-        agents: agents.into_iter().map(|agent| agent.name).collect(),
+        agents,
         with_runs,
         zone: admin.app.settings.load().budget.zone.to_string(),
         first: wanted.cursor.is_some().then(|| here(None)),

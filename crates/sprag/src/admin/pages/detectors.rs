@@ -162,7 +162,7 @@ async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Fill
         .records
         .read(move |history| Ok((history.shadow_report(since, until)?, history.shadow_runs((since, until), RUNS)?)));
     let (report, runs) = read.await?;
-    let names: Vec<String> = admin.agents().await?.into_iter().map(|agent| agent.name).collect();
+    let names = admin.agent_names().await?;
     let rules = match &agent {
         Some(agent) => admin.app.policy(agent).rules.clone(),
         None => admin.app.settings.load().policies.defaults.rules_in_force(),

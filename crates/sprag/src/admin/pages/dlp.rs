@@ -137,7 +137,7 @@ async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Fill
         .records
         .read(move |history| Ok((history.findings(since)?, history.calls_with_findings(cursor.as_deref(), CALLS)?)));
     let (report, page) = read.await?;
-    let names: Vec<String> = admin.agents().await?.into_iter().map(|agent| agent.name).collect();
+    let names = admin.agent_names().await?;
     let rules = match &agent {
         Some(agent) => admin.app.policy(agent).policy.dlp.clone(),
         None => admin.app.settings.load().policies.defaults.dlp.clone(),

@@ -17,6 +17,7 @@ use crate::admin::api::{self, Params};
 use crate::admin::export::{self, Format};
 use crate::admin::operator::Visitor;
 use crate::admin::problem::Problem;
+use crate::admin::roster::offered;
 use crate::show;
 
 const ROWS: u32 = 100;
@@ -105,8 +106,9 @@ pub(super) async fn show(
     }
     let filter = wanted.filter(&admin).await?;
     let cursor = wanted.cursor.clone();
+    let app = admin.app.clone();
     let read = admin.records.read(move |history| {
-        let agents = history.agents()?;
+        let agents = offered(&app, history)?;
         Ok((agents, history.events(&filter, cursor.as_deref(), ROWS)?))
     });
     let (agents, page) = read.await?;
@@ -115,7 +117,7 @@ pub(super) async fn show(
     let page = Events {
         shell: admin.shell("events", visitor),
         events: page.items.iter().map(|event| EventLine::new(event, now)).collect(),
-        agents: agents.into_iter().map(|agent| agent.name.to_string()).collect(),
+        agents,
         shown: &SHOWN,
         reasons: stops.map(|word| (word, show::reason(word))).collect(),
         within: &WITHIN,

@@ -103,7 +103,7 @@ pub(super) async fn show(
 }
 
 async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Filled) -> Page {
-    let (status, agents) = (filled.status, admin.agents().await?);
+    let (status, agents) = (filled.status, admin.agent_names().await?);
     let agent = api::agent_name(wanted.agent.as_deref())?.map(|agent| agent.to_string()).unwrap_or_default();
     let given = Some(&agent).filter(|agent| !agent.is_empty());
     let page = desk::keys(admin, json!({ "agent": given, "cursor": wanted.cursor, "limit": ROWS })).await?;
@@ -112,7 +112,7 @@ async fn list(admin: &Shared, visitor: Visitor, wanted: Wanted, mut filled: Fill
     let page = Keys {
         shell: admin.shell("keys", visitor),
         keys: page.items.iter().map(|key| KeyLine::new(key, now)).collect(),
-        agents: agents.into_iter().map(|agent| agent.name).collect(),
+        agents,
         newest: wanted.cursor.is_some().then(|| here(None)),
         older: page.next.map(|next| here(Some(&next))),
         fields: filled.fill(fields(&agent)),

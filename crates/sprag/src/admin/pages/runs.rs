@@ -15,6 +15,7 @@ use crate::admin::Shared;
 use crate::admin::api::{self, Order, Params};
 use crate::admin::operator::{Operator, Visitor};
 use crate::admin::problem::Problem;
+use crate::admin::roster::offered;
 
 const ROWS: u32 = 50;
 
@@ -75,8 +76,9 @@ pub(super) async fn show(
     let filter = wanted.filter()?;
     let filter = api::in_state(filter, wanted.status()?, admin.active_since());
     let cursor = wanted.cursor.clone();
+    let app = admin.app.clone();
     let read = admin.records.read(move |history| {
-        let agents = history.agents()?;
+        let agents = offered(&app, history)?;
         Ok((agents, history.runs(&filter, cursor.as_deref(), ROWS)?))
     });
     let (agents, mut page) = read.await.map_err(PageProblem)?;
@@ -85,7 +87,7 @@ pub(super) async fn show(
     let page = Runs {
         shell: admin.shell("runs", visitor),
         runs: page.items.iter().map(|run| RunLine::new(run, now)).collect(),
-        agents: agents.into_iter().map(|agent| agent.name.to_string()).collect(),
+        agents,
         states: STATES.map(|(word, _)| word),
         killed: wanted.killed.unwrap_or(0),
         proxy_port: admin.addresses.proxy.port(),

@@ -3,6 +3,7 @@
 //! A reader sees what has reached the database; what is still in the spool arrives within the flush interval.
 
 mod agent_series;
+mod agents;
 mod evidence;
 mod filter;
 mod findings;
@@ -31,6 +32,7 @@ use crate::shards::with_lock;
 use crate::sqlite::open_reader;
 
 pub use agent_series::AgentBucket;
+pub use agents::AgentRow;
 pub use evidence::StepRow;
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
@@ -74,27 +76,6 @@ pub struct Totals {
     pub errors: u64,
     /// What stops have saved, counted only from proven repeats.
     pub saved: NanoUsd,
-}
-
-/// What an agent did, over all the time on record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AgentRow {
-    /// Its name.
-    pub name: AgentName,
-    /// Runs begun.
-    pub runs: u64,
-    /// Requests made, in runs or not.
-    pub steps: u64,
-    /// What they cost.
-    pub cost: NanoUsd,
-    /// Requests whose cost is not known.
-    pub unpriced_steps: u64,
-    /// Requests that were refused.
-    pub blocked: u64,
-    /// First activity.
-    pub first_at: Timestamp,
-    /// Last activity.
-    pub last_at: Timestamp,
 }
 
 /// Connections that only read, shared by all readers.
@@ -156,37 +137,6 @@ impl Reader {
             })
         })?;
         Ok(found.pop().unwrap_or_default())
-    }
-
-    /// Every agent that was ever seen, the latest first, at most a page of them.
-    pub(super) fn agents(&self) -> Result<Vec<AgentRow>, StoreError> {
-        self.list_agents(Conditions::default())
-    }
-
-    pub(super) fn agent(&self, name: &AgentName) -> Result<Option<AgentRow>, StoreError> {
-        let mut conditions = Conditions::default();
-        conditions.and("agent = ?", name.as_str().to_owned());
-        Ok(self.list_agents(conditions)?.pop())
-    }
-
-    fn list_agents(&self, conditions: Conditions) -> Result<Vec<AgentRow>, StoreError> {
-        let sql = format!(
-            "SELECT agent, runs, steps, cost_nano, unpriced_steps, blocked, first_at, last_at FROM agent_totals {}
-             ORDER BY last_at DESC, agent LIMIT {PAGE_ROWS}",
-            conditions.sql()
-        );
-        self.list(&sql, conditions, |row| {
-            Ok(AgentRow {
-                name: rows::agent_name(row, 0)?,
-                runs: rows::count(row, 1)?,
-                steps: rows::count(row, 2)?,
-                cost: NanoUsd(row.get(3)?),
-                unpriced_steps: rows::count(row, 4)?,
-                blocked: rows::count(row, 5)?,
-                first_at: Timestamp(row.get(6)?),
-                last_at: Timestamp(row.get(7)?),
-            })
-        })
     }
 
     /// Runs a query on a connection of its own.

@@ -1,6 +1,7 @@
 //! What happened over time, in even steps, and who led.
 
 use rusqlite::Row;
+use rusqlite::types::Value;
 use serde::{Deserialize, Serialize};
 use sprag_core::id::AgentName;
 use sprag_core::limits::PAGE_ROWS;
@@ -158,14 +159,25 @@ fn series_sql(span: Span, first_at: i64, agent: Option<&AgentName>) -> (String, 
 
 fn top_sql(span: Span, first_at: i64, by: TopBy, limit: u32) -> (String, Conditions) {
     let mut conditions = Conditions::default();
-    let table = match span {
-        Span::Hour | Span::Day => {
+    const SUMS: &str = "agent, steps, blocked, cost_nano";
+    let rows = match span {
+        // Whole slots as far as they go, and minutes up to the first one: exactly the minutes of the chart.
+        Span::Hour => {
+            let first_slot = first_at.div_euclid(SLOT_MS) + i64::from(first_at.rem_euclid(SLOT_MS) > 0);
+            let minutes = [first_at.div_euclid(MINUTE_MS), first_slot.saturating_mul(SLOT_MS / MINUTE_MS)];
+            conditions.values.extend(minutes.into_iter().chain([first_slot]).map(Value::from));
+            format!(
+                "(SELECT {SUMS} FROM agent_minutes WHERE minute >= ? AND minute < ?
+                  UNION ALL SELECT {SUMS} FROM spend WHERE slot >= ?)"
+            )
+        }
+        Span::Day => {
             conditions.and("slot >= ?", first_at.div_euclid(SLOT_MS));
-            "spend"
+            format!("spend {}", conditions.sql())
         }
         Span::Month => {
             conditions.and("day >= ?", first_at.div_euclid(DAY_MS));
-            "agent_days"
+            format!("agent_days {}", conditions.sql())
         }
     };
     let order = match by {
@@ -178,8 +190,7 @@ fn top_sql(span: Span, first_at: i64, by: TopBy, limit: u32) -> (String, Conditi
     let sql = format!(
         "SELECT agent, sum(steps) AS requests, sum(blocked) AS stops, sum(cost_nano >> 20), sum(cost_nano & 1048575),
             total(cost_nano) AS cost
-         FROM {table} {} GROUP BY +agent ORDER BY {order}, requests DESC, agent LIMIT {limit}",
-        conditions.sql()
+         FROM {rows} GROUP BY +agent ORDER BY {order}, requests DESC, agent LIMIT {limit}"
     );
     (sql, conditions)
 }
@@ -196,20 +207,22 @@ mod tests {
         let _writer = open_writer(&path, HISTORY).unwrap();
         let plan = |sql: &str, conditions| {
             let explained = format!("EXPLAIN QUERY PLAN {sql}");
-            let steps = Reader::new(&path).list(&explained, conditions, |row| row.get::<_, String>(3)).unwrap();
-            steps.into_iter().next().unwrap()
+            Reader::new(&path).list(&explained, conditions, |row| row.get::<_, String>(3)).unwrap()
         };
         let agent = AgentName::default();
         for span in [Span::Hour, Span::Day, Span::Month] {
-            let (sql, conditions) = top_sql(span, 0, TopBy::Cost, 8);
+            let (sql, conditions) = top_sql(span, MINUTE_MS, TopBy::Cost, 8);
             let top = plan(&sql, conditions);
-            assert!(top.ends_with("(slot>?)") || top.ends_with("(day>?)"), "{span:?}: {top}");
+            let read: Vec<&String> =
+                top.iter().filter(|step| step.contains("agent_") || step.contains("spend")).collect();
+            assert_eq!(read.len(), if span == Span::Hour { 2 } else { 1 }, "{span:?}: {top:?}");
+            assert!(read.iter().all(|step| step.starts_with("SEARCH") && step.contains(">?")), "{span:?}: {top:?}");
             let (sql, conditions, _) = series_sql(span, 0, None);
             let all = plan(&sql, conditions);
-            assert!(all.ends_with("(rowid>?)"), "{span:?}: {all}");
+            assert!(all[0].ends_with("(rowid>?)"), "{span:?}: {all:?}");
             let (sql, conditions, _) = series_sql(span, 0, Some(&agent));
             let one = plan(&sql, conditions);
-            assert!(one.ends_with("(agent=? AND slot>?)"), "{span:?}: {one}");
+            assert!(one[0].ends_with("(agent=? AND slot>?)"), "{span:?}: {one:?}");
         }
     }
 }
