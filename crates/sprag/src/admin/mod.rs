@@ -4,7 +4,7 @@
 //! - `access`, `operator`, `sessions`, `csrf`, `throttle`, `login`: who may enter, and what they may do
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
 //! - `live`: telling open pages that something happened, and programs what; `export`: events as a file
-//! - `roster`: the agents in pages; `records`: reading the history without holding up the runtime
+//! - `roster`: the agents in pages; `records`, `readers`: reading the history without holding up the runtime
 //!
 //! Nothing here is reachable through the proxy: an agent must not be able to let itself go on.
 
@@ -21,6 +21,7 @@ mod operator;
 mod pages;
 mod plain_html;
 mod problem;
+mod readers;
 mod records;
 mod roster;
 mod sessions;

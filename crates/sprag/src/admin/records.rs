@@ -1,4 +1,5 @@
-//! Reading the history for the API and the pages: off the runtime, a few at once, and not behind what just happened.
+//! Reading the history for the API and the pages: off the runtime, a few at once, and not behind what just happened. Calls
+//! come first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,13 @@ use sprag_store::history::History;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::problem::Problem;
+use super::readers::Readers;
 
 /// The history as the admin side reads it.
 pub(super) struct Records {
     history: Arc<History>,
     reads: Arc<Semaphore>,
+    readers: Readers,
     catching_up: Arc<Mutex<()>>,
 }
 
@@ -23,7 +26,8 @@ const CATCH_UP: Duration = Duration::from_secs(2);
 
 impl Records {
     pub(super) fn new(history: Arc<History>) -> Records {
-        Records { history, reads: Arc::new(Semaphore::new(ADMIN_READS)), catching_up: Arc::default() }
+        let reads = Arc::new(Semaphore::new(ADMIN_READS));
+        Records { history, reads, readers: Readers::new(ADMIN_READS), catching_up: Arc::default() }
     }
 
     /// Asks the history something, after what was recorded before has reached it.
@@ -43,7 +47,7 @@ impl Records {
         // The semaphore is never closed.
         let permit = self.reads.clone().acquire_owned().await;
         let history = self.history.clone();
-        let asked = tokio::task::spawn_blocking(move || {
+        let asked = self.readers.run(move || {
             let _permit = permit;
             ask(&history)
         });
