@@ -144,6 +144,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
             StoreError::BadCursor(_) => Problem::bad_request(error.to_string()),
+            StoreError::Full { .. } | StoreError::NameTaken(_) => Problem::conflict(error.to_string()),
             other => Problem::new(StatusCode::SERVICE_UNAVAILABLE, other.to_string()),
         }
     }

@@ -177,12 +177,12 @@ pub(super) async fn change(
         admin.app.set_kill_switch_if(agent.clone(), kill_switch, by.clone(), based).await.map_err(refused)?;
     }
     match change.active {
-        Some(true) => drop(admin.app.activate(agent.clone(), by).await.map_err(unset)?),
+        Some(true) => drop(admin.app.activate(agent.clone(), by).await?),
         Some(false) => {
             let reason = change.reason.unwrap_or_else(|| "manual".to_owned());
             let done = admin.app.deactivate(agent.clone(), by, reason).await;
             done.map_err(|error| match error {
-                StoreError::Full { .. } => unset(error),
+                StoreError::Full { .. } => error.into(),
                 other => Problem::unwritten(&other),
             })?;
         }
@@ -238,13 +238,6 @@ fn agent_of(name: &str) -> Result<AgentName, Problem> {
     params::agent_name(Some(name))?.ok_or_else(|| Problem::not_found("an agent has a name"))
 }
 
-fn unset(error: StoreError) -> Problem {
-    match error {
-        StoreError::Full { .. } => Problem::conflict(error.to_string()),
-        other => other.into(),
-    }
-}
-
 fn known(agent: &AgentName) -> Problem {
     Problem::conflict(format!("agent `{agent}` is known already; change it with PATCH or `sprag agents set`"))
 }
@@ -254,6 +247,6 @@ fn refused(agent: &AgentName, error: PolicyRefused) -> Problem {
         PolicyRefused::Invalid(problems) => Problem::bad_policy(problems),
         PolicyRefused::Known => known(agent),
         PolicyRefused::Overtaken => overtaken(),
-        PolicyRefused::Store(error) => unset(error),
+        PolicyRefused::Store(error) => error.into(),
     }
 }

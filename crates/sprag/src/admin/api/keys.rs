@@ -9,13 +9,13 @@ use sprag_core::limits::{KEY_GRACE_SECONDS, KEY_NAME_CHARS};
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{Budget, KeyState, Stage, StageAction};
-use sprag_store::StoreError;
 use sprag_store::catalog::KeyEntry;
 use utoipa::ToSchema;
 
 use super::body::{Body, object};
 use super::kills::end;
 use super::model::{KeyBudget, KeyRecord, Listing, Usd};
+use super::newest::{self, Plea};
 use super::params::{self, Names, Params};
 use crate::acts::{IssuedKey, KeyOrder};
 use crate::admin::operator::Operator;
@@ -63,13 +63,6 @@ pub(super) struct Rotation {
     by: Option<String>,
 }
 
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Plea {
-    by: Option<String>,
-}
-
 /// Virtual keys, the newest first; those that ended too.
 #[utoipa::path(
     get,
@@ -85,19 +78,13 @@ pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<Listing<KeyRecord>>, Problem> {
-    let limit = params::rows(wanted.limit)? as usize;
     let agent = params::agent_name(wanted.agent.as_deref())?;
     let now = admin.app.clock.now();
     let snapshot = admin.app.catalog.snapshot();
-    let is_listed = |entry: &&Arc<KeyEntry>| {
-        agent.as_ref().is_none_or(|agent| entry.key.agent == *agent)
-            && wanted.cursor.as_ref().is_none_or(|cursor| place(entry) < *cursor)
-    };
-    let mut entries: Vec<&Arc<KeyEntry>> = snapshot.keys().filter(is_listed).collect();
-    entries.sort_unstable_by_key(|entry| std::cmp::Reverse(place(entry)));
-    let next = entries.get(limit).and_then(|_| entries.get(limit - 1)).map(|entry| place(entry));
-    let items = entries.into_iter().take(limit).map(|entry| KeyRecord::new(&entry.key, now)).collect();
-    Ok(Json(Listing { items, next }))
+    let of_agent = snapshot.keys().filter(|entry| agent.as_ref().is_none_or(|agent| entry.key.agent == *agent));
+    let place = |entry: &&Arc<KeyEntry>| format!("{:013}.{}", entry.key.created_at.0, entry.key.id);
+    let wanted = newest::Wanted { cursor: wanted.cursor, limit: wanted.limit };
+    Ok(Json(newest::page(of_agent, &wanted, place, |entry| KeyRecord::new(&entry.key, now))?))
 }
 
 /// A virtual key.
@@ -148,10 +135,7 @@ pub(super) async fn create(
         budget: budget(order.budget.unwrap_or_default())?,
         by: operator.acting(order.by)?,
     };
-    let issued = admin.app.create_key(order).await.map_err(|error| match error {
-        StoreError::Full { .. } => Problem::conflict(error.to_string()),
-        other => other.into(),
-    })?;
+    let issued = admin.app.create_key(order).await?;
     Ok(admin.issued(&issued))
 }
 
@@ -226,11 +210,6 @@ impl Admin {
 
 fn unknown() -> Problem {
     Problem::not_found("there is no virtual key of this id")
-}
-
-/// Where a key stands in the listing; the newest has the greatest.
-fn place(entry: &KeyEntry) -> String {
-    format!("{:013}.{}", entry.key.created_at.0, entry.key.id)
 }
 
 fn budget(asked: KeyBudget) -> Result<Budget, Problem> {

@@ -12,22 +12,12 @@ use utoipa::ToSchema;
 
 use super::body::Body;
 use super::model::{KillRecord, Listing};
+use super::newest::{self, Plea, Wanted};
 use super::params::{self, Names, Params};
 use crate::acts::KillOrder;
 use crate::admin::operator::Operator;
 use crate::admin::problem::Problem;
 use crate::admin::{Admin, Shared};
-
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Wanted {
-    /// Where the page begins: `next` of the one before.
-    cursor: Option<String>,
-    /// Rows of the page; 50 unless given.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-}
 
 /// What a kill is asked with.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -49,14 +39,6 @@ pub(in crate::admin) struct Order {
     by: Option<String>,
 }
 
-/// What taking a kill back is asked with.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Plea {
-    by: Option<String>,
-}
-
 /// What is stopped now, the latest first.
 #[utoipa::path(
     get,
@@ -72,16 +54,11 @@ pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<Listing<KillRecord>>, Problem> {
-    let limit = params::rows(wanted.limit)? as usize;
     let now = admin.app.clock.now();
     let snapshot = admin.app.catalog.snapshot();
-    let is_listed = |kill: &&Arc<Kill>| kill.is_in_force(now) && wanted.cursor.as_ref().is_none_or(|id| kill.id < *id);
-    let mut kills: Vec<&Arc<Kill>> = snapshot.kills.iter().filter(is_listed).collect();
+    let in_force = snapshot.kills.iter().filter(|kill| kill.is_in_force(now));
     // Ids are ordered by time.
-    kills.sort_unstable_by(|a, b| b.id.cmp(&a.id));
-    let next = kills.get(limit).and_then(|_| kills.get(limit - 1)).map(|kill| kill.id.clone());
-    let items = kills.into_iter().take(limit).map(|kill| KillRecord::from(&**kill)).collect();
-    Ok(Json(Listing { items, next }))
+    Ok(Json(newest::page(in_force, &wanted, |kill| kill.id.clone(), |kill| KillRecord::from(&**kill))?))
 }
 
 /// Stops a run, an agent, a key, every call with a header, or everything.
@@ -232,7 +209,7 @@ impl Admin {
             proof: None,
         };
         self.app.kill(order).await.map_err(|error| match error {
-            StoreError::Full { .. } => Problem::conflict(error.to_string()),
+            StoreError::Full { .. } => error.into(),
             other => Problem::unwritten(&other),
         })
     }

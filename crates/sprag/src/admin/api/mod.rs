@@ -16,6 +16,7 @@ mod keys;
 mod kills;
 mod me;
 pub(crate) mod model;
+mod newest;
 mod openapi;
 mod params;
 mod prices;

@@ -6,29 +6,18 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use sprag_core::policy::{Role, check_operator_name};
-use sprag_store::StoreError;
 use sprag_store::catalog::TokenEntry;
 use utoipa::ToSchema;
 
 use super::body::Body;
 use super::kills::end;
 use super::model::{Listing, TokenRecord};
-use super::params::{self, Names, Params};
+use super::newest::{self, Plea, Wanted};
+use super::params::{Names, Params};
 use crate::acts::TokenOrder;
 use crate::admin::Shared;
 use crate::admin::operator::{Operator, Pass};
 use crate::admin::problem::Problem;
-
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Wanted {
-    /// Where the page begins: `next` of the one before.
-    cursor: Option<String>,
-    /// Rows of the page; 50 unless given.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-}
 
 /// What a token is asked with.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,13 +36,6 @@ pub(super) struct Order {
     by: Option<String>,
 }
 
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Plea {
-    by: Option<String>,
-}
-
 /// Admin tokens, the newest first; those that ended too.
 #[utoipa::path(
     get,
@@ -69,15 +51,10 @@ pub(super) async fn list(
     State(admin): State<Shared>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<Listing<TokenRecord>>, Problem> {
-    let limit = params::rows(wanted.limit)? as usize;
     let now = admin.app.clock.now();
     let snapshot = admin.app.catalog.snapshot();
-    let is_listed = |entry: &&Arc<TokenEntry>| wanted.cursor.as_ref().is_none_or(|cursor| place(entry) < *cursor);
-    let mut entries: Vec<&Arc<TokenEntry>> = snapshot.tokens().filter(is_listed).collect();
-    entries.sort_unstable_by_key(|entry| std::cmp::Reverse(place(entry)));
-    let next = entries.get(limit).and_then(|_| entries.get(limit - 1)).map(|entry| place(entry));
-    let items = entries.into_iter().take(limit).map(|entry| TokenRecord::new(&entry.token, now)).collect();
-    Ok(Json(Listing { items, next }))
+    let place = |entry: &&Arc<TokenEntry>| format!("{:013}.{}", entry.token.created_at.0, entry.token.id);
+    Ok(Json(newest::page(snapshot.tokens(), &wanted, place, |entry| TokenRecord::new(&entry.token, now))?))
 }
 
 /// Makes an admin token; its secret is told once.
@@ -107,10 +84,7 @@ pub(super) async fn create(
         expires_at: end(&order.expires_at, order.expires_in_seconds, admin.app.clock.now())?,
         by: operator.acting(order.by)?,
     };
-    let issued = admin.app.create_token(order).await.map_err(|error| match error {
-        StoreError::Full { .. } | StoreError::NameTaken(_) => Problem::conflict(error.to_string()),
-        other => other.into(),
-    })?;
+    let issued = admin.app.create_token(order).await?;
     let record = TokenRecord::new(&issued.entry.token, admin.app.clock.now());
     Ok(Json(TokenRecord { secret: Some(issued.secret.reveal().to_owned()), ..record }))
 }
@@ -140,9 +114,4 @@ pub(super) async fn revoke(
     let entry = revoked.map_err(|error| Problem::unwritten(&error))?;
     let entry = entry.ok_or_else(|| Problem::not_found("there is no admin token of this id"))?;
     Ok(Json(TokenRecord::new(&entry.token, admin.app.clock.now())))
-}
-
-/// Where a token stands in the listing; the newest has the greatest.
-fn place(entry: &TokenEntry) -> String {
-    format!("{:013}.{}", entry.token.created_at.0, entry.token.id)
 }
