@@ -1,28 +1,30 @@
 // Pages that follow what happens: they stand still while somebody is asked, cost nothing while nobody looks, and catch up.
 
 import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
 import { flow } from "./stage.mjs";
 
 /** Resolves when the page was told that there is something new. */
 const told = (page) => page.evaluate(() => new Promise((heard) => document.body.addEventListener("changed", heard, { once: true })));
 
-/** The `/live` streams that a page holds open, and how many it has begun. */
+/** The `/live` streams of a page: how many it has begun, how many are open, and a way to wait for either. */
 function streams(page) {
   const open = new Set();
-  const streams = { begun: 0, open };
-  page.on("request", (request) => {
+  const changes = new EventEmitter();
+  const live = { begun: 0, open: () => open.size, until };
+  const note = (change) => (request) => {
     if (new URL(request.url()).pathname !== "/live") return;
-    streams.begun += 1;
-    open.add(request);
-  });
-  page.on("requestfinished", (request) => open.delete(request));
-  page.on("requestfailed", (request) => open.delete(request));
-  return streams;
-}
-
-/** Looks until something holds; the test's own time limit ends it. */
-async function until(holds) {
-  while (!(await holds())) await new Promise(setImmediate);
+    change(request);
+    changes.emit("change");
+  };
+  page.on("request", note((request) => { live.begun += 1; open.add(request); }));
+  page.on("requestfinished", note((request) => open.delete(request)));
+  page.on("requestfailed", note((request) => open.delete(request)));
+  async function until(holds) {
+    const signal = AbortSignal.timeout(10_000);
+    while (!holds(live)) await once(changes, "change", { signal });
+  }
+  return live;
 }
 
 /** A headless browser shows all its tabs: what they are told of being hidden is said here, everything else is real. */
@@ -73,16 +75,16 @@ flow("a hidden page holds no stream, and is fresh when it is shown again", async
   const live = streams(page);
   await page.reload();
   await page.locator(".live-dot.on").waitFor();
-  await until(() => live.open.size === 1);
+  await live.until(({ open }) => open() === 1);
 
   await page.evaluate(hide, true);
-  await until(() => live.open.size === 0);
+  await live.until(({ open }) => open() === 0);
   await stage.call("while-hidden");
   assert.equal(await page.locator("tr", { hasText: "while-hidden" }).count(), 0, "nobody told it");
 
   await page.evaluate(hide, false);
   await page.locator("tr", { hasText: "while-hidden" }).waitFor();
-  await until(() => live.open.size === 1);
+  await live.until(({ open }) => open() === 1);
   await stage.call("when-shown");
   await page.locator("tr", { hasText: "when-shown" }).waitFor();
 });
@@ -92,7 +94,7 @@ flow("a page that opens in the background waits until somebody looks", async (st
   const live = streams(page);
   await page.addInitScript(hide, true);
   await page.reload({ waitUntil: "load" });
-  await until(() => live.begun > 0 && live.open.size === 0);
+  await live.until(({ begun, open }) => begun > 0 && open() === 0);
   await stage.call("behind-the-back");
   assert.equal(await page.locator(".live-dot.on").count(), 0);
   await page.evaluate(hide, false);
