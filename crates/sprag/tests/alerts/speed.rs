@@ -6,7 +6,7 @@ use sprag_testkit::{Provider, Script};
 use tokio::net::TcpListener;
 
 use crate::binary::Binary;
-use crate::{REJECTING, call_of, loop_of};
+use crate::{REJECTING, call_of};
 
 const TRIPS: usize = 1000;
 
@@ -31,16 +31,18 @@ async fn a_thousand_trips_cost_calls_nothing_with_a_dead_receiver() {
     let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let binaries =
         [Binary::start(homes[0].path(), &provider, &with), Binary::start(homes[1].path(), &provider, REJECTING)];
-    for binary in &binaries {
-        loop_of(&binary.url(""), "bot", "task").await;
-    }
-    let mut times = [Vec::with_capacity(TRIPS), Vec::with_capacity(TRIPS)];
-    for _ in 0..TRIPS {
+    let mut times = [Vec::new(), Vec::new()];
+    for trip in 0..TRIPS {
         for (binary, times) in binaries.iter().zip(&mut times) {
-            let begun = Instant::now();
-            let answer = call_of(&binary.url(""), "bot", "task").fetch().await.unwrap();
-            times.push(begun.elapsed());
-            assert_eq!(answer.header("x-sprag-blocked"), "loop_detected");
+            let (base, run) = (binary.url(""), format!("task-{trip}"));
+            loop {
+                let begun = Instant::now();
+                let answer = call_of(&base, "bot", &run).fetch().await.unwrap();
+                times.push(begun.elapsed());
+                if answer.header("x-sprag-blocked") == "loop_detected" {
+                    break;
+                }
+            }
         }
     }
     let [with, without] = times.map(middle_and_tail);
