@@ -22,7 +22,7 @@ mod tally;
 mod terminal;
 mod variables;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -125,18 +125,23 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     let raising = tokio::spawn(app.clone().raise_alerts(raised.clone()));
     let delivering = tokio::spawn(app.clone().deliver_alerts());
 
-    let started = match program.start() {
+    let status = Status::show(asked.status, asked.budget, tally.clone());
+    // With a terminal to read from the command shares our group, so that keys, job control and the shell's pipes work as
+    // without Sprag; otherwise it leads a group of its own, and all of it can be signalled at once.
+    let has_own_group = !std::io::stdin().is_terminal();
+    let caught = signals::catch(has_own_group)?;
+    let started = match program.start(has_own_group) {
         Ok(started) => started,
         Err(error) => {
+            status.end().await;
             tally.close();
             home.leave(&main);
             return Ok(cannot_start(&program.name(), &error));
         }
     };
     core_file::hide();
-    let status = Status::show(asked.status, asked.budget, tally.clone());
     let orders = Orders { run: &run, timeout: asked.timeout, grace: asked.grace };
-    let ended = supervise(&app, started, &tally, orders).await?;
+    let ended = supervise(&app, started, caught, &tally, orders).await?;
     status.end().await;
 
     if ended.stopped.is_none() {

@@ -4,7 +4,6 @@
 //! is logged in with an account of ChatGPT talks to another service, which is left alone and said.
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -54,13 +53,11 @@ impl Program {
         words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
     }
 
-    /// Starts it. With a terminal to read from it shares our group, so that keys, job control and the shell's pipes work
-    /// as without Sprag; otherwise it leads a group of its own, and all of it can be signalled at once.
+    /// Starts it, in a group of its own or in ours.
     ///
     /// # Errors
     /// When there is no such program, or it cannot be executed.
-    pub(super) fn start(&self) -> std::io::Result<Started> {
-        let has_own_group = !std::io::stdin().is_terminal();
+    pub(super) fn start(&self, has_own_group: bool) -> std::io::Result<Started> {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
         if has_own_group {

@@ -26,21 +26,23 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// Shows it until [`Status::end`].
+    /// Shows it until [`Status::end`]. To be called before the command starts: nobody else writes to the terminal yet.
     pub(super) fn show(place: StatusPlace, budget: Option<NanoUsd>, tally: Arc<Tally>) -> Status {
         let place = place.here();
-        write(&begin(place));
+        let size = rows_and_columns();
+        write(&begin(place, size));
         let showing = tokio::spawn(async move {
             let mut every = tokio::time::interval(EVERY);
-            let mut shown = None;
+            let (mut shown, mut size) = (None, size);
             loop {
                 every.tick().await;
                 tally.hand_over();
                 let sums = tally.seen().sums;
                 let now = (sums, rows_and_columns());
                 if shown != Some(now) && is_ours() {
-                    write(&update(place, &text(&sums, budget), now.1));
-                    shown = Some(now);
+                    let region = if size == now.1 { String::new() } else { resized(place, now.1) };
+                    write(&(region + &update(place, &text(&sums, budget), now.1)));
+                    (shown, size) = (Some(now), now.1);
                 }
             }
         });
@@ -85,13 +87,25 @@ fn text(sums: &Sums, budget: Option<NanoUsd>) -> String {
 }
 
 /// Keeps the title, or takes the last line out of what scrolls.
-fn begin(place: StatusPlace) -> String {
+fn begin(place: StatusPlace, size: (u16, u16)) -> String {
     match place {
         StatusPlace::Title => "\x1b[22;2t".to_owned(),
-        // The cursor must not stand on the line that is taken.
-        StatusPlace::Line => "\n\x1b[1A".to_owned(),
+        // The cursor must not stand on the line that is taken: what is printed there does not scroll.
+        StatusPlace::Line => "\n\x1b[1A".to_owned() + &region(size),
         StatusPlace::Auto | StatusPlace::Off => String::new(),
     }
+}
+
+/// The same after the terminal got another size. The cursor stays in its column.
+fn resized(place: StatusPlace, size: (u16, u16)) -> String {
+    match place {
+        StatusPlace::Line => "\x1b7\x1b[r\x1b8\x1bD\x1b[1A".to_owned() + &region(size),
+        _ => String::new(),
+    }
+}
+
+fn region((rows, _): (u16, u16)) -> String {
+    if rows > 2 { format!("\x1b7\x1b[1;{}r\x1b8", rows - 1) } else { String::new() }
 }
 
 /// The whole in one piece, so that nothing of the command gets in between.
@@ -100,8 +114,7 @@ fn update(place: StatusPlace, text: &str, (rows, columns): (u16, u16)) -> String
         StatusPlace::Title => format!("\x1b]2;{text}\x07"),
         StatusPlace::Line if rows > 2 => {
             let fitting: String = text.chars().take(usize::from(columns)).collect();
-            let above = rows - 1;
-            format!("\x1b7\x1b[1;{above}r\x1b[{rows};1H\x1b[2K\x1b[7m{fitting}\x1b[0m\x1b8")
+            format!("\x1b7\x1b[{rows};1H\x1b[2K\x1b[7m{fitting}\x1b[0m\x1b8")
         }
         _ => String::new(),
     }
@@ -148,13 +161,10 @@ mod tests {
     #[test]
     fn a_line_stays_within_its_terminal() {
         let shown = update(StatusPlace::Line, "sprag · 12 calls", (24, 5));
-        assert!(
-            shown.contains("\x1b[1;23r")
-                && shown.contains("\x1b[24;1H")
-                && shown.contains("mspra")
-                && !shown.contains("12")
-        );
+        assert!(shown.contains("\x1b[24;1H") && shown.contains("mspra") && !shown.contains("12"));
+        assert!(begin(StatusPlace::Line, (24, 5)).ends_with("\x1b7\x1b[1;23r\x1b8"));
         assert_eq!(update(StatusPlace::Line, "x", (2, 80)), "", "there is no room for it");
+        assert_eq!(region((2, 80)), "");
         assert_eq!(update(StatusPlace::Off, "x", (24, 80)), "");
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::STOPPED;
 use super::processes::Processes;
 use super::programs::Started;
-use super::signals;
+use super::signals::Caught;
 use super::tally::{Stop, Tally};
 use super::terminal::Terminal;
 use crate::acts::KillOrder;
@@ -61,13 +61,19 @@ impl Ended {
 /// Waits for the command's end, or brings it about.
 ///
 /// # Errors
-/// When signals cannot be caught or the command cannot be waited for.
-pub(super) async fn supervise(app: &Arc<App>, started: Started, tally: &Tally, orders: Orders<'_>) -> Result<Ended> {
+/// When the command cannot be waited for.
+pub(super) async fn supervise(
+    app: &Arc<App>,
+    started: Started,
+    caught: Caught,
+    tally: &Tally,
+    orders: Orders<'_>,
+) -> Result<Ended> {
     let Started { mut child, has_own_group } = started;
     let command = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("the command has no number")?;
     let processes = Processes { command, has_own_group };
     let terminal = Terminal::remember();
-    signals::pass_on(processes)?;
+    caught.pass_on(processes);
     let mut ending = tokio::task::spawn_blocking(move || child.wait());
     let mut stops = tally.stops();
     let mut stopped = stops.borrow_and_update().clone();

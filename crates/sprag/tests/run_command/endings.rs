@@ -91,6 +91,17 @@ fn a_signal_that_the_command_ignores_ends_nothing() {
 }
 
 #[test]
+fn what_is_ignored_when_it_starts_stays_ignored() {
+    let scene = Scene::new();
+    let run = scene.shell(&["--quiet"], "kill -HUP $$; echo still here");
+    let mut ignoring = std::process::Command::new("sh");
+    ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(run.get_program()).args(run.get_args());
+    ignoring.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = finish(ignoring.stdin(Stdio::null()).current_dir(scene.dir.path()));
+    assert_eq!(ended.assert_code(0).stdout, "still here\n");
+}
+
+#[test]
 fn what_goes_on_in_the_background_is_left_alone() {
     let scene = Scene::new();
     finish(&mut scene.shell(&["--quiet"], "sleep 600 >/dev/null 2>&1 & echo $! > background")).assert_code(0);
