@@ -6,7 +6,7 @@ import pytest
 
 import packages
 from blocks import Block, blocks_of, quick_starts
-from stage import Stage, assert_printed, stage
+from stage import AGENTS, Stage, assert_printed, stage
 
 # Blocks that are not run, by page and how they begin, with the reason.
 NOT_RUN = {("cline", "cline auth "): "Cline is 450 MB and leaves a program running behind; tried by hand with version 3.0.65"}
@@ -15,11 +15,15 @@ NO_CALLS = {
     "README": "it shows what the pages have in common",
     "cline": NOT_RUN["cline", "cline auth "],
 }
+# Pages that need a program of tests/clients/agents.
+AGENT_OF = {"claude-code": "claude", "codex": "codex"}
 
 
 @pytest.mark.parametrize("path", quick_starts(), ids=lambda path: path.stem)
 def test_quick_start(path: Path, tmp_path: Path) -> None:
     blocks = blocks_of(path)
+    if (agent := AGENT_OF.get(path.stem)) and not (AGENTS / ".bin" / agent).exists():
+        pytest.skip("the agent could not be installed")
     with stage(tmp_path, path.stem) as here:
         play(here, blocks)
         if path.stem in NO_CALLS:
