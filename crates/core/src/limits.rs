@@ -335,3 +335,11 @@ pub const ALERTS_KEPT: u32 = 10_000;
 pub const ALERTS_UNNOTED: usize = 1024;
 /// Messages of alerts on their way to one channel at the same time.
 pub const ALERTS_AT_ONCE: usize = 4;
+/// Links of alerts that are remembered as used.
+pub const USED_LINKS: u32 = 100_000;
+/// Connections of alerts to one address at a time.
+pub const ALERT_CONNECTIONS: usize = 4;
+/// Mails of which it is remembered which recipients have them while others are tried again.
+pub const MAILS_IN_PART: usize = 1024;
+/// Longest token of a link in an alert.
+pub const ACT_TOKEN_BYTES: usize = 4096;

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::alerts::Alerts;
+use crate::alerts::links::Links;
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
 use crate::gateway::{DetectionFailures, Pilots, Throttle};
@@ -63,6 +64,8 @@ pub struct App {
     pub live: Live,
     /// Who is told what happens.
     pub alerts: Alerts,
+    /// What messages let people do with one click.
+    pub(crate) links: Links,
     /// Counts tokens that nobody reported.
     pub tokens: Tokens,
     /// Calls that end on another thread; the program waits for them before it stops.
@@ -106,6 +109,7 @@ impl App {
         };
         let catalog = Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?;
         let alerts = Alerts::new(Outbox::open(data.clone())?, &settings.alerts)?;
+        let links = Links::open(data.clone())?;
         let history = History::open_embedded(data, history_settings(&settings))?;
         let state = State::memory();
         state.set_budget_marks(alerts.in_force().rules.budget_thresholds());
@@ -134,6 +138,7 @@ impl App {
             history: Arc::new(history),
             live: Live::default(),
             alerts,
+            links,
             tokens: Tokens::default(),
             settling: TaskTracker::new(),
             throttle: Throttle::default(),

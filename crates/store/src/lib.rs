@@ -4,6 +4,7 @@
 //! - [`history`]: every event, and the totals of runs, agents and money
 //! - [`catalog`]: kills and where agents stand: what must never be lost
 //! - [`outbox`]: alerts on their way
+//! - [`UsedLinks`]: links in alerts that were used
 //! - [`data_dir`]: the directory that belongs to one process
 //!
 //! Everything here blocks and is made for plain threads; async callers bridge to it. Only [`history::History::record`]
@@ -18,9 +19,11 @@ mod run_key;
 mod shards;
 mod sqlite;
 pub mod state;
+mod used_links;
 
 pub use catalog::Catalog;
 pub use data_dir::DataDir;
 pub use error::StoreError;
 pub use outbox::Outbox;
 pub use run_key::RunKey;
+pub use used_links::UsedLinks;

@@ -1,8 +1,9 @@
 //! What an event means for alerts. Small, so that it can be handed over while a request ends.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::rule::AlertKind;
+use crate::dlp::Sighting;
 use crate::event::{ActKind, Ending, Event, EventKind};
 use crate::id::{AgentName, RunId};
 use crate::loops::{Detector, Verdict};
@@ -167,6 +168,24 @@ fn of_dlp(event: &Event) -> Option<Signal> {
     entities.dedup();
     entities.truncate(NAMED_ENTITIES);
     let reason = format!("{} found in one call: {}", found.total, entities.join(", "));
-    let proof = serde_json::to_value(&found.list).ok();
+    let proof = Some(counted(&found.list));
     Some(Signal { score: Some(found.total as f64), proof, ..plain(event, AlertKind::Dlp, reason) })
+}
+
+/// What was found and what became of it, counted. Where it stood, and what it begins with, is text of the run.
+fn counted(list: &[Sighting]) -> Value {
+    let mut counts: Vec<(&Sighting, u64)> = Vec::new();
+    for one in list {
+        let is_alike = |known: &Sighting| {
+            (&known.entity, known.direction, known.outcome) == (&one.entity, one.direction, one.outcome)
+        };
+        match counts.iter_mut().find(|(known, _)| is_alike(known)) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((one, 1)),
+        }
+    }
+    let counted = counts.into_iter().map(
+        |(of, count)| json!({"entity": of.entity, "direction": of.direction, "outcome": of.outcome, "count": count}),
+    );
+    counted.collect()
 }

@@ -243,16 +243,24 @@ fn sample(agent: &str) -> Alert {
     alert
 }
 
+fn links() -> Vec<ActLink> {
+    let link = |act, token| ActLink { act, url: format!("https://sprag.example.com/act?t={token}") };
+    vec![link(LinkAct::Approve, "abc"), link(LinkAct::Kill, "def")]
+}
+
 #[test]
 fn each_channel_gets_its_form() {
     let alert = sample("bot");
-    insta::assert_snapshot!("webhook", shown(&serde_json::to_value(&alert).unwrap()));
-    insta::assert_snapshot!("slack", shown(&forms::slack(&alert)));
-    insta::assert_snapshot!("discord", shown(&forms::discord(&alert)));
-    insta::assert_snapshot!("teams", shown(&forms::teams(&alert)));
-    insta::assert_snapshot!("telegram", shown(&forms::telegram(&alert, "-100123")));
-    insta::assert_snapshot!("pagerduty", shown(&forms::pagerduty(&alert, "R0UT1NG")));
-    let mail = forms::email(&alert);
+    let sent: Value = serde_json::from_str(&forms::webhook(&alert, &links())).unwrap();
+    insta::assert_snapshot!("webhook", shown(&sent));
+    let bare: Value = serde_json::from_str(&forms::webhook(&alert, &[])).unwrap();
+    assert_eq!(bare, serde_json::to_value(&alert).unwrap(), "without links it is the alert on record");
+    insta::assert_snapshot!("slack", shown(&forms::slack(&alert, &links())));
+    insta::assert_snapshot!("discord", shown(&forms::discord(&alert, &links())));
+    insta::assert_snapshot!("teams", shown(&forms::teams(&alert, &links())));
+    insta::assert_snapshot!("telegram", shown(&forms::telegram(&alert, "-100123", &links())));
+    insta::assert_snapshot!("pagerduty", shown(&forms::pagerduty(&alert, "R0UT1NG", &links())));
+    let mail = forms::email(&alert, &links());
     insta::assert_snapshot!("email", format!("{}\n---\n{}---\n{}", mail.subject, mail.text, mail.html));
     insta::assert_snapshot!("test", shown(&serde_json::to_value(Alert::test("ops", "anna", START)).unwrap()));
 }
@@ -260,24 +268,8 @@ fn each_channel_gets_its_form() {
 #[test]
 fn what_is_over_resolves_the_incident_that_it_opened() {
     let (mut engine, event) = (engine(vec![rule(AlertKind::LoopDetected)]), looping("bot", Detector::Exact));
-    let opened = forms::pagerduty(&see(&mut engine, &event, START)[0], "k");
-    let closed = forms::pagerduty(&engine.tick(after(15))[0], "k");
+    let opened = forms::pagerduty(&see(&mut engine, &event, START)[0], "k", &[]);
+    let closed = forms::pagerduty(&engine.tick(after(15))[0], "k", &[]);
     assert_eq!((&opened["event_action"], &closed["event_action"]), (&json!("trigger"), &json!("resolve")));
     assert_eq!(opened["dedup_key"], closed["dedup_key"]);
-}
-
-#[test]
-fn names_and_reasons_cannot_format_or_break_a_message() {
-    let mut alert = sample("bot");
-    alert.occurrence.run = Some("<!channel> @everyone **x** [a](http://evil) \"><img src=x>".to_owned());
-    alert.title = "<script>\r\nBcc: eve@example.com".to_owned();
-    alert.title = alert.title.repeat(40);
-    let slack = forms::slack(&alert).to_string();
-    assert!(!slack.contains("<!channel>") && !slack.contains("<script>"), "{slack}");
-    let discord = forms::discord(&alert);
-    assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
-    assert!(discord.to_string().contains(r"\\*\\*x"), "{discord}");
-    let mail = forms::email(&alert);
-    assert!(!mail.html.contains("<img") && !mail.html.contains("<script>"), "{}", mail.html);
-    assert!(!mail.subject.contains(['\r', '\n']) && mail.subject.chars().count() <= 140, "{}", mail.subject);
 }

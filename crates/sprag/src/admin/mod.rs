@@ -2,6 +2,7 @@
 //!
 //! - `guard`: what every request must be like, and what every answer carries
 //! - `access`, `operator`, `sessions`, `csrf`, `throttle`, `login`: who may enter, and what they may do
+//! - `act`: links in alerts, which are a permission of their own
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
 //! - `live`: telling open pages that something happened, and programs what; `export`: events as a file
 //! - `roster`: the agents in pages; `records`, `readers`: reading the history without holding up the runtime
@@ -9,6 +10,7 @@
 //! Nothing here is reachable through the proxy: an agent must not be able to let itself go on.
 
 mod access;
+mod act;
 pub(crate) mod api;
 mod assets;
 mod csrf;
@@ -71,6 +73,8 @@ pub(crate) struct Admin {
     started: Timestamp,
     sessions: Sessions,
     throttle: Throttle,
+    /// Of those who follow links that nobody made.
+    link_throttle: Throttle,
     records: Records,
     /// Room for those who follow what happens.
     followers: Arc<Semaphore>,
@@ -143,6 +147,7 @@ pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: Canc
         records: Records::new(app.history.clone()),
         sessions: Sessions::default(),
         throttle: Throttle::default(),
+        link_throttle: Throttle::default(),
         followers: Arc::new(Semaphore::new(LIVE_FOLLOWERS)),
         shutdown,
         app,
@@ -153,6 +158,7 @@ pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: Canc
         .merge(health::routes())
         .merge(assets::routes())
         .merge(login::routes(&admin))
+        .merge(act::routes())
         .nest("/api/v1", api::routes(&admin))
         .merge(pages::routes(&admin))
         .fallback(pages::nothing_here)

@@ -1,8 +1,8 @@
 //! Connections to where channels lead: to the address that was checked, encrypted by the name.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -12,6 +12,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::Failure;
+use super::address::Checked;
 use crate::upstream::roots_in;
 
 /// Something that bytes go through both ways.
@@ -19,16 +20,19 @@ pub(super) trait Pipe: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Pipe for T {}
 
+/// For one of several addresses.
+const CONNECT: Duration = Duration::from_secs(4);
+
 /// A connection to the first of the addresses that takes one.
-pub(super) async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
-    let mut failed = None;
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(error) => failed = Some(error),
+pub(super) async fn connect(checked: &Checked) -> Result<TcpStream, Failure> {
+    let mut said = String::new();
+    for address in checked.addresses() {
+        match tokio::time::timeout(CONNECT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => said = error.to_string(),
+            Err(_) => said = format!("not within {} seconds", CONNECT.as_secs()),
         }
     }
-    let said = failed.map(|error| error.to_string()).unwrap_or_default();
     Err(Failure::MayPass(format!("no connection: {said}")))
 }
 

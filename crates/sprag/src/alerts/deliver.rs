@@ -14,8 +14,8 @@ use sprag_store::StoreError;
 use sprag_store::outbox::{Delivery, DeliveryState};
 use tokio::task::{Id, JoinError, JoinSet};
 
+use super::Failure;
 use super::health::{self, LONGEST_WAIT_MS};
-use super::{Failure, send};
 use crate::app::App;
 
 /// What could not be delivered for so long is given up.
@@ -132,7 +132,7 @@ impl App {
             (_, Err(error)) => Err(Failure::MayPass(error.to_string())),
             (None, _) => Err(Failure::Final("the channel is no longer configured".to_owned())),
             (_, Ok(None)) => Err(Failure::Final("the alert is no longer on record".to_owned())),
-            (Some(channel), Ok(Some(alert))) => send::send(&channel, alert, self.clock.now()).await,
+            (Some(channel), Ok(Some(alert))) => self.send_alert(&channel, alert).await,
         };
         self.finish(delivery, sent).await;
     }

@@ -4,7 +4,8 @@
 //! - `queue`: from the path of requests; `watch`: from events to alerts
 //! - `made`: channels and rules of the run time, over the configured ones
 //! - `deliver`: from the outbox to the channels, again until they have it; `health`: how channels do
-//! - `send`, `post`, `smtp`: one message; `address`, `connect`: where it may go
+//! - `send`, `post`, `smtp`: one message; `address`, `connect`, `wire`: where it may go, and how many at once
+//! - `links`: what messages let people do with one click
 //!
 //! No request ever waits for any of this.
 
@@ -12,6 +13,7 @@ mod address;
 mod connect;
 mod deliver;
 mod health;
+pub(crate) mod links;
 mod made;
 mod post;
 mod queue;
@@ -20,6 +22,7 @@ mod send;
 mod smtp;
 mod unnoted;
 mod watch;
+mod wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +41,8 @@ use self::made::MadeAlerts;
 use self::queue::Queue;
 use self::rarely::Rarely;
 use self::unnoted::Unnoted;
+use self::wire::Wire;
+pub use self::wire::{Found, Setup};
 use crate::app::App;
 use crate::config;
 
@@ -54,6 +59,7 @@ pub struct Alerts {
     pub outbox: Arc<Outbox>,
     wake: Notify,
     health: AllHealth,
+    wire: Wire,
     unnoted: Unnoted,
     counts: Counts,
     complaints: Complaints,
@@ -116,6 +122,7 @@ impl Alerts {
             outbox: Arc::new(outbox),
             wake: Notify::new(),
             health: AllHealth::default(),
+            wire: Wire::default(),
             unnoted: Unnoted::default(),
             counts: Counts::default(),
             complaints: Complaints::default(),
@@ -192,6 +199,11 @@ impl Alerts {
         self.wake.notify_one();
     }
 
+    /// Looks names up, and waits, in another way from now on.
+    pub fn set_up(&self, setup: Setup) {
+        self.wire.set_up(setup);
+    }
+
     /// How a channel does.
     #[must_use]
     pub fn health(&self, channel: &str) -> Health {
@@ -226,7 +238,7 @@ impl App {
         let now = self.clock.now();
         let mut alert = Alert::test(name, by, now);
         alert.link = Some(format!("{}/alerts", self.dashboard_url()));
-        let error = match send::send(&channel, &alert, now).await {
+        let error = match self.send_alert(&channel, &alert).await {
             Ok(()) => None,
             Err(Failure::MayPass(said) | Failure::Final(said)) => Some(said),
         };

@@ -10,15 +10,29 @@ use hyper_util::rt::TokioIo;
 use super::Failure;
 use super::address::look_up;
 use super::connect::{Pipe, connect, encrypt};
+use super::wire::Wire;
 use crate::config::Channel;
 
 /// Sends JSON. What the receiver says besides the status is not read.
-pub(super) async fn post(channel: &Channel, url: &Uri, headers: HeaderMap, body: Bytes) -> Result<(), Failure> {
+pub(super) async fn post(
+    wire: &Wire,
+    channel: &Channel,
+    url: &Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(), Failure> {
+    let patience = wire.setup().talk;
+    let sent = tokio::time::timeout(patience, post_now(wire, channel, url, headers, body)).await;
+    sent.unwrap_or_else(|_| Err(Failure::MayPass(format!("not done within {} seconds", patience.as_secs()))))
+}
+
+async fn post_now(wire: &Wire, channel: &Channel, url: &Uri, headers: HeaderMap, body: Bytes) -> Result<(), Failure> {
     let host = url.host().unwrap_or_default();
     let is_encrypted = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if is_encrypted { 443 } else { 80 });
-    let addresses = look_up(host, port, channel.allow_private).await?;
-    let stream = connect(&addresses).await?;
+    let checked = look_up(&wire.setup(), host, port, channel.allow_private).await?;
+    let _place = wire.place_at(&checked).await;
+    let stream = connect(&checked).await?;
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let authority = url.authority().map_or(host, |authority| authority.as_str());
     let mut request = Request::builder()
@@ -48,6 +62,7 @@ async fn exchange(pipe: impl Pipe + 'static, request: Request<Full<Bytes>>) -> R
     Ok(answer?.status())
 }
 
+/// Only what is wrong with the message itself is final. All else can be mended at the other end, or here.
 fn judge(status: StatusCode) -> Result<(), Failure> {
     let said = format!("answered {status}");
     match status.as_u16() {

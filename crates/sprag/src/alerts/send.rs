@@ -1,42 +1,44 @@
 //! An alert, put as its channel takes it, and sent.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use ring::hmac;
 use serde_json::Value;
-use sprag_core::alerts::{Alert, forms};
+use sprag_core::alerts::{ActLink, Alert, forms};
 use sprag_core::time::Timestamp;
 
 use super::post::post;
+use super::wire::Wire;
 use super::{Failure, smtp};
+use crate::app::App;
 use crate::config::{Channel, Secret, Target};
 
-/// For the whole of one delivery.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Sends an alert to a channel.
-pub(super) async fn send(channel: &Channel, alert: &Alert, now: Timestamp) -> Result<(), Failure> {
-    let sent = tokio::time::timeout(PATIENCE, send_now(channel, alert, now)).await;
-    sent.unwrap_or_else(|_| Err(Failure::MayPass(format!("not done within {} seconds", PATIENCE.as_secs()))))
+impl App {
+    /// Sends an alert to a channel, with links that fit how its run stands now.
+    pub(super) async fn send_alert(&self, channel: &Channel, alert: &Alert) -> Result<(), Failure> {
+        let now = self.clock.now();
+        let links = self.act_links(alert, now);
+        Box::pin(send(&self.alerts.wire, channel, alert, &links, now)).await
+    }
 }
 
-async fn send_now(channel: &Channel, alert: &Alert, now: Timestamp) -> Result<(), Failure> {
+async fn send(wire: &Wire, channel: &Channel, alert: &Alert, links: &[ActLink], now: Timestamp) -> Result<(), Failure> {
     let (url, body) = match &channel.target {
         Target::Webhook { url, secret } => {
-            let body = serde_json::to_string(alert).unwrap_or_default();
+            let body = forms::webhook(alert, links);
             let headers = webhook_headers(secret.as_ref(), &alert.id, &body, now);
-            return post(channel, &url.0, headers, Bytes::from(body)).await;
+            return post(wire, channel, &url.0, headers, Bytes::from(body)).await;
         }
-        Target::Slack(url) => (url, forms::slack(alert)),
-        Target::Discord(url) => (url, forms::discord(alert)),
-        Target::Teams(url) => (url, forms::teams(alert)),
-        Target::Telegram { url, chat } => (url, forms::telegram(alert, chat)),
-        Target::Pagerduty { url, routing_key } => (url, forms::pagerduty(alert, routing_key.reveal())),
-        Target::Email(mail) => return smtp::send(channel, mail, &forms::email(alert), &alert.id, now).await,
+        Target::Slack(url) => (url, forms::slack(alert, links)),
+        Target::Discord(url) => (url, forms::discord(alert, links)),
+        Target::Teams(url) => (url, forms::teams(alert, links)),
+        Target::Telegram { url, chat } => (url, forms::telegram(alert, chat, links)),
+        Target::Pagerduty { url, routing_key } => (url, forms::pagerduty(alert, routing_key.reveal(), links)),
+        Target::Email(mail) => {
+            return smtp::send(wire, channel, mail, &forms::email(alert, links), &alert.id, now).await;
+        }
     };
-    post(channel, &url.0, HeaderMap::new(), Bytes::from(Value::to_string(&body))).await
+    post(wire, channel, &url.0, HeaderMap::new(), Bytes::from(Value::to_string(&body))).await
 }
 
 fn webhook_headers(secret: Option<&Secret>, id: &str, body: &str, now: Timestamp) -> HeaderMap {

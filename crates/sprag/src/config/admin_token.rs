@@ -1,4 +1,5 @@
-//! The admin token that Sprag makes itself when none is configured.
+//! Secrets that Sprag makes itself: the admin token when none is configured, and the key that links in alerts are signed
+//! with.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,6 +22,7 @@ pub struct KeptToken {
 }
 
 const FILE: &str = "admin-token";
+const LINK_KEY_FILE: &str = "link-key";
 const LENGTH: usize = 40;
 
 /// Reads the token kept in `data_dir`, or makes one there that only the owner can read. The directory must exist.
@@ -28,18 +30,15 @@ const LENGTH: usize = 40;
 /// # Errors
 /// If the file can be neither read nor written.
 pub fn keep_admin_token(data_dir: &Path) -> io::Result<KeptToken> {
-    if let Some(token) = kept_admin_token(data_dir)? {
-        return Ok(KeptToken { token, is_new: false });
-    }
-    let path = data_dir.join(FILE);
-    let token: String = rand::rng().sample_iter(Alphanumeric).take(LENGTH).map(char::from).collect();
-    // Written beside and renamed: a crash leaves either no token or a whole one.
-    let draft = data_dir.join(format!("{FILE}.{}", std::process::id()));
-    let result = write_private(&draft, &token).and_then(|()| fs::rename(&draft, &path));
-    if result.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    result.map(|()| KeptToken { token: Secret::new(token), is_new: true })
+    keep(data_dir, FILE)
+}
+
+/// The key that links in alerts are signed with, made where there is none. The directory must exist.
+///
+/// # Errors
+/// If the file can be neither read nor written.
+pub(crate) fn keep_link_key(data_dir: &Path) -> io::Result<Secret> {
+    keep(data_dir, LINK_KEY_FILE).map(|kept| kept.token)
 }
 
 /// The token kept in `data_dir`, if there is one.
@@ -47,7 +46,26 @@ pub fn keep_admin_token(data_dir: &Path) -> io::Result<KeptToken> {
 /// # Errors
 /// If there is a file that cannot be read.
 pub fn kept_admin_token(data_dir: &Path) -> io::Result<Option<Secret>> {
-    let path = data_dir.join(FILE);
+    kept(data_dir, FILE)
+}
+
+fn keep(data_dir: &Path, file: &str) -> io::Result<KeptToken> {
+    if let Some(token) = kept(data_dir, file)? {
+        return Ok(KeptToken { token, is_new: false });
+    }
+    let path = data_dir.join(file);
+    let token: String = rand::rng().sample_iter(Alphanumeric).take(LENGTH).map(char::from).collect();
+    // Written beside and renamed: a crash leaves either no token or a whole one.
+    let draft = data_dir.join(format!("{file}.{}", std::process::id()));
+    let result = write_private(&draft, &token).and_then(|()| fs::rename(&draft, &path));
+    if result.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    result.map(|()| KeptToken { token: Secret::new(token), is_new: true })
+}
+
+fn kept(data_dir: &Path, file: &str) -> io::Result<Option<Secret>> {
+    let path = data_dir.join(file);
     if !path.try_exists()? {
         return Ok(None);
     }

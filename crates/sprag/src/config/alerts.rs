@@ -19,6 +19,8 @@ pub struct Alerts {
     pub channels: BTreeMap<String, Arc<Channel>>,
     /// What links begin with, without a slash at the end.
     pub dashboard_url: Option<String>,
+    /// How long links that act work, in milliseconds; 0: messages carry none.
+    pub link_ms: u64,
 }
 
 /// A place that alerts go to.

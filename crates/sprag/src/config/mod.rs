@@ -38,6 +38,7 @@ mod example;
 #[cfg(test)]
 mod sandbox;
 
+pub(crate) use admin_token::keep_link_key;
 pub use admin_token::{KeptToken, keep_admin_token, kept_admin_token};
 pub use alerts::{Alerts, Channel, Mail, SecretUrl, Target};
 pub use base_url::BaseUrl;

@@ -11,8 +11,10 @@ mod burst;
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod configured;
 mod crash;
+mod crowd;
 mod full_disk;
 mod in_line;
+mod links;
 mod mail;
 mod mail_server;
 mod outage;
@@ -21,10 +23,12 @@ mod refused;
 mod reload;
 mod seen;
 mod setup;
+mod signature;
 mod speed;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
+mod wire_form;
 
 use serde_json::json;
 use sprag_testkit::client::{self, Call};

@@ -15,6 +15,8 @@ use crate::binary::wait_until;
 /// One message.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
+    /// The first line as it came.
+    pub(crate) first_line: String,
     /// The first line and the headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
@@ -123,11 +125,14 @@ async fn take(
     arrived: &AtomicUsize,
 ) -> Option<Message> {
     let mut reader = BufReader::new(socket);
-    let (mut head, mut length) = (String::new(), 0);
+    let (mut head, mut first_line, mut length) = (String::new(), String::new(), 0);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).await.ok()? == 0 {
             return None;
+        }
+        if first_line.is_empty() {
+            first_line = line.trim_end().to_owned();
         }
         let (name, value) = line.trim_end().split_once(": ").unwrap_or((line.trim_end(), ""));
         if name.is_empty() {
@@ -141,7 +146,7 @@ async fn take(
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).await.ok()?;
-    let message = Message { head, body: String::from_utf8(body).unwrap() };
+    let message = Message { first_line, head, body: String::from_utf8(body).unwrap() };
     arrived.fetch_add(1, Ordering::Relaxed);
     let (answer, is_held) = judge(&message);
     if is_held {

@@ -37,6 +37,9 @@ pub(crate) const CATALOG: Migrations = &[
 pub(crate) const ALERTS: Migrations =
     &[include_str!("../schema/alerts_001.sql"), include_str!("../schema/alerts_002.sql")];
 
+/// Links in alerts that were used.
+pub(crate) const LINKS: Migrations = &[include_str!("../schema/links_001.sql")];
+
 /// Applies what the file has not seen yet, each migration in a transaction of its own.
 pub(super) fn to_newest(connection: &mut Connection, path: &Path, migrations: Migrations) -> Result<(), StoreError> {
     let found = version(connection).map_err(StoreError::database("tell its schema"))?;

@@ -11,7 +11,7 @@ use crate::data_dir::private_file;
 use crate::error::StoreError;
 
 use migrate::Migrations;
-pub(crate) use migrate::{ALERTS, CATALOG, HISTORY};
+pub(crate) use migrate::{ALERTS, CATALOG, HISTORY, LINKS};
 
 /// How long a statement waits for somebody else's lock, such as a backup's.
 const BUSY_WAIT: Duration = Duration::from_secs(2);

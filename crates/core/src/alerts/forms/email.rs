@@ -1,7 +1,11 @@
 //! A mail, as text and as HTML.
 
+use super::super::act_link::ActLink;
 use super::super::alert::Alert;
 use super::rows::{Tone, rows, title, tone};
+use super::text::{fitted, html as for_html};
+
+const ONCE: &str = "Such a link shows what it will do and asks first. It works once; whoever has this mail may use it.";
 
 /// What a mail says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +20,7 @@ pub struct Email {
 
 /// The mail about an alert.
 #[must_use]
-pub fn email(alert: &Alert) -> Email {
+pub fn email(alert: &Alert, links: &[ActLink]) -> Email {
     let subject = title(alert);
     let color = match tone(alert) {
         Tone::Bad => "#d13438",
@@ -37,6 +41,15 @@ pub fn email(alert: &Alert) -> Email {
          <h1 style=\"font-size:18px;color:{color}\">{}</h1>\n<table style=\"border-collapse:collapse\">\n{table}</table>\n",
         escaped(&subject)
     );
+    for link in links {
+        let (label, url) = (link.act.label(), &link.url);
+        text.push_str(&format!("\n{label}: {url}\n"));
+        html.push_str(&format!("<p><a href=\"{}\">{label}</a></p>\n", escaped(url)));
+    }
+    if !links.is_empty() {
+        text.push_str(&format!("\n{ONCE}\n"));
+        html.push_str(&format!("<p style=\"color:#666\">{ONCE}</p>\n"));
+    }
     if let Some(link) = &alert.link {
         text.push_str(&format!("\n{link}\n"));
         html.push_str(&format!("<p><a href=\"{}\">Open in Sprag</a></p>\n", escaped(link)));
@@ -46,5 +59,5 @@ pub fn email(alert: &Alert) -> Email {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    fitted(text, usize::MAX, for_html)
 }

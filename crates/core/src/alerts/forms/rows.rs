@@ -2,11 +2,12 @@
 
 use super::super::alert::{Alert, AlertState};
 use super::super::rule::AlertKind;
+use super::text::{as_is, fitted, plain};
 
-/// Longest text in a row: what chats take.
-const ROW_CHARS: usize = 900;
-/// Longest title: what chats take.
-const TITLE_CHARS: usize = 140;
+/// Longest text in a row, before a form escapes it and cuts it for its chat.
+const ROW_UNITS: usize = 900;
+/// The same of a title.
+const TITLE_UNITS: usize = 140;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +26,7 @@ pub(super) fn tone(alert: &Alert) -> Tone {
 }
 
 pub(super) fn title(alert: &Alert) -> String {
-    let mut title: String =
-        format!("Sprag: {}", alert.title).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if title.chars().count() > TITLE_CHARS {
-        title = title.chars().take(TITLE_CHARS - 1).chain(['…']).collect();
-    }
-    title
+    fitted(&plain(&format!("Sprag: {}", alert.title)), TITLE_UNITS, as_is)
 }
 
 pub(super) fn rows(alert: &Alert) -> Vec<(&'static str, String)> {
@@ -53,23 +49,20 @@ pub(super) fn rows(alert: &Alert) -> Vec<(&'static str, String)> {
         ("Rule", Some(format!("{} ({})", alert.rule, alert.kind.as_str()))),
         ("Time", Some(alert.at.clone())),
     ];
-    rows.into_iter().filter_map(|(name, text)| Some((name, bounded(&text?)))).collect()
+    rows.into_iter().filter_map(|(name, text)| Some((name, fitted(&plain(&text?), ROW_UNITS, as_is)))).collect()
 }
 
 /// The steps of a proof, or how many things it lists.
 fn proof(alert: &Alert) -> Option<String> {
     let proof = alert.occurrence.proof.as_ref()?;
     if let Some(found) = proof.as_array() {
-        return Some(format!("{} findings, without their values", found.len()));
+        let count: u64 = found.iter().filter_map(|one| one.get("count")?.as_u64()).sum();
+        return Some(format!("{count} findings, without their values"));
     }
     let steps = proof.get("steps")?.as_array()?;
     let numbers: Vec<String> = steps.iter().filter_map(|step| Some(step.get("step")?.to_string())).collect();
     let compared = proof.get("compared").and_then(|compared| compared.as_str()).unwrap_or("steps");
     (!numbers.is_empty()).then(|| format!("{compared} alike in steps {}", numbers.join(", ")))
-}
-
-fn bounded(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ROW_CHARS).collect()
 }
 
 /// As many decimals as say something.

@@ -19,6 +19,9 @@ pub struct Alerts {
     /// Where people reach the dashboard; links in alerts begin with it. Without one: the address of the admin listener.
     #[schemars(example = &"https://sprag.example.com")]
     pub dashboard_url: Option<String>,
+    /// Messages about a run carry links that approve, kill or resume it, once, for so many hours; 0 for none. They need dashboard_url, and whoever has the message may use them.
+    #[schemars(range(min = 0, max = 720))]
+    pub link_hours: u64,
     /// Where alerts go, by name.
     pub channels: BTreeMap<String, AlertChannel>,
     /// What is told.
@@ -164,6 +167,7 @@ impl Default for Alerts {
             quiet_hours: Vec::new(),
             time_zone: "UTC".to_owned(),
             dashboard_url: None,
+            link_hours: 24,
             channels: BTreeMap::new(),
             rules: Vec::new(),
         }

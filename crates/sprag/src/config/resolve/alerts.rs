@@ -66,6 +66,7 @@ pub(in crate::config) fn resolve(
         rules: Arc::new(AlertRules { rules, quiet }),
         channels,
         dashboard_url: written.dashboard_url.as_deref().and_then(|url| dashboard_url(url, problems)),
+        link_ms: written.link_hours * 60 * MINUTE,
     }
 }
 
@@ -154,6 +155,11 @@ fn target(key: &str, channel: &AlertChannel, problems: &mut Vec<Problem>) -> Opt
             problems.push(Problem::value(format!("{key}.{name}"), "missing; a channel of this type needs it"));
         }
     }
+    // Whoever set it means to sign; with nothing, anybody could.
+    if kind == ChannelType::Webhook && channel.secret.as_ref().is_some_and(|secret| secret.reveal().trim().is_empty()) {
+        let problem = Problem::value(format!("{key}.secret"), "empty: anybody could sign messages with it");
+        problems.push(problem.hint("set a long random text, or leave it out to send messages unsigned"));
+    }
     let target = match kind {
         ChannelType::Webhook => {
             url(key, channel, None, problems).map(|url| Target::Webhook { url, secret: channel.secret.clone() })
@@ -238,6 +244,7 @@ fn is_address(text: &str) -> bool {
     text.len() <= 254
         && text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !host.contains('@'))
         && text.chars().all(is_plain)
+        && text.parse::<lettre::Address>().is_ok()
 }
 
 /// One rule; `known` are the channels that there are.
@@ -381,6 +388,9 @@ mod tests {
             ("[alerts.channels.ops]\ntype = \"slack\"\n".to_owned(), "a channel of this type needs it"),
             ("[alerts.channels.ops]\ntype = \"slack\"\nurl = \"ftp://x/private\"\n".to_owned(), "not an address"),
             (hook.replace("example.com", "me:pw@example.com"), "not an address"),
+            (format!("{hook}secret = \"\"\n"), "anybody could sign messages"),
+            (format!("{hook}secret = \"  \"\n"), "or leave it out"),
+            ("[alerts]\nlink_hours = 721\n".to_owned(), "link_hours"),
             (format!("{hook}chat = \"1\"\n"), "means nothing for a channel of this type"),
             (hook.replace(".ops", ".OPS"), "lower-case"),
             (format!("{hook}[[alerts.rules]]\n"), "say what the rule is about"),
