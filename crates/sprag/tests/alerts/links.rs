@@ -89,8 +89,8 @@ fn kill_in_force(sprag: &Sprag) -> Option<Arc<Kill>> {
 }
 
 /// What was done by links.
-fn acts(sprag: &Sprag) -> Vec<Box<Act>> {
-    let acts = sprag.events().into_iter().filter_map(|event| event.act);
+fn acts(sprag: &Sprag) -> Vec<Act> {
+    let acts = sprag.events().into_iter().filter_map(|event| event.act.map(|act| *act));
     acts.filter(|act| act.by.starts_with("link")).collect()
 }
 
