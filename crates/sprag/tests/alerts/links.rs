@@ -13,6 +13,7 @@ use sprag_core::policy::{Kill, KillKind};
 use sprag_testkit::client::{self, Whole};
 use sprag_testkit::{Provider, Script};
 
+use crate::binary::Binary;
 use crate::configured::{Configured, START, millis};
 use crate::receiver::Receiver;
 use crate::sprag::Sprag;
@@ -264,4 +265,29 @@ async fn links_need_an_address_and_stand_in_no_record() {
         let place = Configured::start(&config(&receiver, more)).await;
         assert_eq!(pause(&place, &receiver).await.len(), 0, "{more}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_link_is_written_to_the_log() {
+    let receiver = Receiver::start().await;
+    let provider = Provider::start(Script::new()).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let more = format!("log.level = \"trace\"\n{REJECTING}alerts.dashboard_url = \"{BASE}\"\n");
+    let mut binary = Binary::start(home.path(), &provider, &config(&receiver, &more));
+    loop_until_refused(&binary.url(""), "task").await;
+    let token = tokens(&receiver, 1).await["kill"].clone();
+    let greeting = std::fs::read_to_string(home.path().join("stdout")).unwrap();
+    let admin = greeting.split_whitespace().skip_while(|word| *word != "dashboard").nth(1).unwrap();
+    let admin = admin.split('/').nth(2).unwrap();
+    let opened = client::get(format!("http://{admin}/act?t={token}")).fetch().await.unwrap();
+    assert_eq!(opened.status, 200, "{}", text(&opened));
+    let call = client::post(format!("http://{admin}/act"), format!("t={token}"));
+    let pressed = call.header("content-type", "application/x-www-form-urlencoded").fetch().await.unwrap();
+    assert_eq!(pressed.status, 200, "{}", text(&pressed));
+    client::get(format!("http://{admin}/act?t={token}x")).fetch().await.unwrap();
+    binary.signal("TERM");
+    assert_eq!(binary.exit_code().await, Some(0), "{}", binary.log());
+    let (payload, tag) = token.split_once('.').unwrap();
+    let log = binary.log();
+    assert!(!log.is_empty() && !log.contains(payload) && !log.contains(tag), "{log}");
 }
