@@ -28,7 +28,7 @@ for (const [name, agent] of Object.entries(agents)) {
       const { code, printed, report } = await guarded(agent, prompt);
       assert.equal(code, 0, printed);
       assert.match(printed, /Finished after 9 steps\./);
-      assert.doesNotMatch(printed, /Reconnecting|WebSocket/, "nothing was tried in vain");
+      assert.doesNotMatch(printed, /Reconnecting/, "nothing was tried again and again");
       assert.ok(report.totals.steps >= 10 && report.totals.refused === 0, printed);
       assert.deepEqual([report.totals.runs, report.stopped], [1, null], printed);
       assert.ok(report.totals.cost_nano_usd > 0, printed);

@@ -3,13 +3,14 @@
 //! A proxy on a free port of this machine lives as long as the command, whose environment points the SDKs at it (`variables`,
 //! `programs`). The command is one run, and the conversations that it holds are its parts: limits count over all of them,
 //! loops are judged in each (`prepare`). State is the process's own; what happens is handed over to whoever has the data
-//! directory, now or later (`home`). When the run is killed the command is ended with all that it started (`supervise`,
+//! directory, now or later (`home`), and what is killed there is killed here (`follow`). When the run is killed the command is ended with all that it started (`supervise`,
 //! `processes`), and in the end it is told what there was (`tally`, `report`). A status is shown where it disturbs nobody
 //! (`status`).
 //!
 //! What is not here: any judgement. That is the gateway's, as in `sprag serve`.
 
 mod asked;
+mod follow;
 mod home;
 mod prepare;
 mod processes;
@@ -124,6 +125,8 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     let raised = CancellationToken::new();
     let raising = tokio::spawn(app.clone().raise_alerts(raised.clone()));
     let delivering = tokio::spawn(app.clone().deliver_alerts());
+    let following = follow::follow_forever(app.clone(), Arc::from(main.data_dir.as_path()), run.clone(), tally.clone());
+    let following = tokio::spawn(following);
 
     let status = Status::show(asked.status, asked.budget, tally.clone());
     // With a terminal to read from the command shares our group, so that keys, job control and the shell's pipes work as
@@ -143,6 +146,8 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     let orders = Orders { run: &run, timeout: asked.timeout, grace: asked.grace };
     let ended = supervise(&app, started, caught, &tally, orders).await?;
     status.end().await;
+    following.abort();
+    let _ = following.await;
 
     if ended.stopped.is_none() {
         record(&app, &run, ActKind::EndCommand, &program.name());

@@ -116,11 +116,22 @@ impl Tally {
                 let ends = act.what == ActKind::Kill
                     && event.run.as_ref().is_none_or(|run| inner.is_the_commands(&self.command, &run.id));
                 if let Some(stop) = stop.filter(|_| ends) {
-                    self.stop.send_if_modified(|known| known.is_none() && known.replace(stop).is_none());
+                    self.must_end(stop);
                 }
             }
             None => inner.call(event),
         }
+    }
+
+    /// Somebody else ends the command.
+    pub(super) fn end(&self, stop: Stop) {
+        self.lock().stops.push(stop.clone());
+        self.must_end(stop);
+    }
+
+    /// Whether a run is the command, or one of its conversations.
+    pub(super) fn knows(&self, run: &RunId) -> bool {
+        *run == self.command || self.lock().runs.contains_key(run)
     }
 
     /// Why the command must end, as soon as it must.
@@ -153,6 +164,10 @@ impl Tally {
     pub(super) fn close(&self) {
         self.hand_over();
         self.lock().handover = None;
+    }
+
+    fn must_end(&self, stop: Stop) {
+        self.stop.send_if_modified(|known| known.is_none() && known.replace(stop).is_none());
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -119,6 +119,29 @@ fn a_server_that_runs_shows_it_while_it_goes_on() {
 }
 
 #[test]
+fn a_kill_on_the_dashboard_ends_it() {
+    for scope in ["run", "agent"] {
+        let scene = Scene::new();
+        let server = Server::start(&scene);
+        let script = "echo $SPRAG_RUN > begun; while :; do sleep 0.01; done";
+        let child = scene.shell(&[], script).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let command = scene.wait_for_file("begun").trim().to_owned();
+        wait_for("the run", || {
+            (server.get(&format!("/runs/default/{command}"))["run"]["status"] == "running").then_some(())
+        });
+        let path = if scope == "run" { format!("/runs/default/{command}/kill") } else { "/kills".to_owned() };
+        let order = if scope == "run" {
+            json!({ "reason": "enough" })
+        } else {
+            json!({ "scope": "agent:default", "reason": "enough" })
+        };
+        let answer = server.ask(client::post_json(server.url(&path), &order));
+        assert!((200..300).contains(&answer.status.as_u16()), "{scope}: {}", answer.json());
+        finished(child).assert_code(3).assert_says("(enough)").assert_says("while it ran");
+    }
+}
+
+#[test]
 fn an_agent_that_is_stopped_on_the_dashboard_is_stopped_in_a_command() {
     let scene = Scene::new();
     {

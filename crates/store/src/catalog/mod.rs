@@ -29,7 +29,7 @@ use crate::data_dir::DataDir;
 use crate::error::StoreError;
 use crate::run_key::RunKey;
 use crate::shards::with_lock;
-use crate::sqlite::{CATALOG, open_writer};
+use crate::sqlite::{CATALOG, open_reader, open_writer};
 
 use writer::Writer;
 
@@ -122,6 +122,18 @@ impl Catalog {
         let copied = Connection::open_with_flags(&from, OpenFlags::SQLITE_OPEN_READ_ONLY)
             .and_then(|connection| connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]));
         copied.map(|_| true).map_err(StoreError::database("be copied"))
+    }
+
+    /// The catalog of a data directory that another process may have, as it stands now; none where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(data_dir: &Path) -> Result<Option<Snapshot>, StoreError> {
+        let file = data_dir.join(FILE);
+        if !file.exists() {
+            return Ok(None);
+        }
+        open_reader(&file).and_then(|reader| table::read(&reader)).map(Some).map_err(StoreError::database("be read"))
     }
 
     /// Everything as it stands now.
