@@ -4,8 +4,19 @@ import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { flow } from "./stage.mjs";
 
-/** Resolves when the page was told that there is something new. */
-const told = (page) => page.evaluate(() => new Promise((heard) => document.body.addEventListener("changed", heard, { once: true })));
+/** Counts how often a page is told that there is something new; gives a function that waits until it is told once more. */
+async function news(page) {
+  const heard = new EventEmitter();
+  let count = 0;
+  await page.exposeFunction("heardNews", () => heard.emit("news", (count += 1)));
+  await page.evaluate(() => document.body.addEventListener("changed", () => window.heardNews()));
+  return async (act) => {
+    const before = count;
+    await act();
+    const signal = AbortSignal.timeout(10_000);
+    while (count === before) await once(heard, "news", { signal });
+  };
+}
 
 /** The `/live` streams of a page: how many it has begun, how many are open, and a way to wait for either. */
 function streams(page) {
@@ -38,6 +49,7 @@ flow("a page stands still while it asks, and catches up when the question is ans
   await stage.call("task", { agent: "worker" });
   const page = await stage.open("/agents");
   await page.locator(".live-dot.on").waitFor();
+  const told = await news(page);
   await page.locator("tr", { hasText: "worker" }).getByRole("button", { name: "Deactivate" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("Deactivate worker?").waitFor();
@@ -46,11 +58,7 @@ flow("a page stands still while it asks, and catches up when the question is ans
   const asked = [];
   page.on("request", (request) => asked.push(request.url()));
 
-  for (const agent of ["newcomer", "another"]) {
-    const news = told(page);
-    await stage.call("task", { agent });
-    await news;
-  }
+  for (const agent of ["newcomer", "another"]) await told(() => stage.call("task", { agent }));
   assert.equal(await page.locator("#live").innerHTML(), before, "nothing moved under the question");
   assert.deepEqual(asked, [], "nothing was asked for");
   assert.equal(await dialog.isVisible(), true);
@@ -62,9 +70,7 @@ flow("a page stands still while it asks, and catches up when the question is ans
   await page.locator("tr", { hasText: "another" }).waitFor();
 
   await page.locator("tr", { hasText: "worker" }).getByRole("button", { name: "Deactivate" }).click();
-  const news = told(page);
-  await stage.call("task", { agent: "late" });
-  await news;
+  await told(() => stage.call("task", { agent: "late" }));
   await dialog.getByRole("button", { name: "Deactivate" }).click();
   await page.locator("tr", { hasText: "worker" }).locator(".pill", { hasText: "Inactive" }).waitFor();
   assert.equal(await page.locator(".pill", { hasText: "Inactive" }).count(), 1, "only the one that was asked about");
