@@ -7,6 +7,7 @@ mod agents;
 mod api;
 mod browser;
 mod budgets;
+mod check;
 mod commands;
 mod commands_agents;
 mod commands_budgets;
