@@ -68,7 +68,7 @@ impl MadeAlerts {
         let rules = AlertRules { rules, quiet: configured.rules.quiet.clone() };
         // Where nothing differs the engine must not see other rules.
         let rules = if rules == *configured.rules { configured.rules.clone() } else { Arc::new(rules) };
-        (config::Alerts { rules, channels, dashboard_url: configured.dashboard_url.clone() }, problems)
+        (config::Alerts { rules, channels, dashboard_url: configured.dashboard_url.clone(), link_ms: configured.link_ms }, problems)
     }
 
     /// The rules that name a channel.
