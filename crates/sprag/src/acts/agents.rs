@@ -259,9 +259,14 @@ pub(crate) fn set_for(standing: &AgentStanding) -> Value {
 
 /// The version of what is set for an agent: the same for the same, and another for anything else.
 pub(crate) fn version_of(set: &Value) -> String {
-    hash_of(set.to_string().as_bytes()).iter().take(16).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
+    fingerprint(&set.to_string())
+}
+
+/// A short text that stands for one of any length.
+pub(crate) fn fingerprint(text: &str) -> String {
+    hash_of(text.as_bytes()).iter().take(16).fold(String::new(), |mut print, byte| {
+        let _ = write!(print, "{byte:02x}");
+        print
     })
 }
 

@@ -24,7 +24,7 @@ use sprag_store::catalog::Mark;
 use sprag_store::{RunKey, StoreError};
 
 pub use self::agents::{Based, PolicyRefused};
-pub(crate) use self::agents::{set_for, version_of};
+pub(crate) use self::agents::{fingerprint, set_for, version_of};
 pub use self::alerts::AlertsRefused;
 pub use self::budgets::{AdjustRefused, Adjusted, Adjustment};
 pub(crate) use self::keys::hash_of;

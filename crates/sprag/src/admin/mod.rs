@@ -5,7 +5,7 @@
 //! - `act`: links in alerts, which are a permission of their own
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
 //! - `live`: telling open pages that something happened, and programs what; `export`: events as a file
-//! - `roster`: the agents in pages; `records`, `readers`: reading the history without holding up the runtime
+//! - `roster`: the agents in pages; `records`: reading the history without holding up the runtime
 //!
 //! Nothing here is reachable through the proxy: an agent must not be able to let itself go on.
 
@@ -23,7 +23,6 @@ mod operator;
 mod pages;
 mod plain_html;
 mod problem;
-mod readers;
 mod records;
 mod roster;
 mod sessions;

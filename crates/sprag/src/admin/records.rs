@@ -1,5 +1,4 @@
-//! Reading the history for the API and the pages: off the runtime, a few at once, and not behind what just happened. Calls
-//! come first.
+//! Reading the history for the API and the pages: off the runtime, a few at once, and not behind what just happened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +10,11 @@ use sprag_store::history::History;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::problem::Problem;
-use super::readers::Readers;
 
 /// The history as the admin side reads it.
 pub(super) struct Records {
     history: Arc<History>,
     reads: Arc<Semaphore>,
-    readers: Readers,
     catching_up: Arc<Mutex<()>>,
 }
 
@@ -26,8 +23,7 @@ const CATCH_UP: Duration = Duration::from_secs(2);
 
 impl Records {
     pub(super) fn new(history: Arc<History>) -> Records {
-        let reads = Arc::new(Semaphore::new(ADMIN_READS));
-        Records { history, reads, readers: Readers::new(ADMIN_READS), catching_up: Arc::default() }
+        Records { history, reads: Arc::new(Semaphore::new(ADMIN_READS)), catching_up: Arc::default() }
     }
 
     /// Asks the history something, after what was recorded before has reached it.
@@ -47,7 +43,7 @@ impl Records {
         // The semaphore is never closed.
         let permit = self.reads.clone().acquire_owned().await;
         let history = self.history.clone();
-        let asked = self.readers.run(move || {
+        let asked = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             ask(&history)
         });

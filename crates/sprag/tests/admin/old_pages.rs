@@ -20,7 +20,8 @@ fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
         let (tag, rest) = part.split_once('>').unwrap();
         let Some(name) = attribute(tag, "name").filter(|name| name != "csrf") else {
             if tag.starts_with("option") && tag.ends_with(" selected") {
-                fields.last_mut().map(|(_, value): &mut (String, String)| *value = attribute(tag, "value").unwrap());
+                let select: &mut (String, String) = fields.last_mut().unwrap();
+                select.1 = attribute(tag, "value").unwrap();
             }
             continue;
         };
@@ -37,8 +38,9 @@ fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
 }
 
 fn write(form: &mut [(String, String)], name: &str, text: &str) {
-    let field = form.iter_mut().find(|(field, _)| field == name);
-    text.clone_into(&mut field.unwrap_or_else(|| panic!("no field {name}")).1);
+    let place = form.iter().position(|(field, _)| field == name);
+    assert!(place.is_some(), "no field {name}");
+    text.clone_into(&mut form[place.unwrap()].1);
 }
 
 fn sent(form: &[(String, String)]) -> Vec<(&str, &str)> {

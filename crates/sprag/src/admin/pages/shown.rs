@@ -1,13 +1,18 @@
 //! What a page showed of something that others change too. Its form carries that, so that saving an old page changes what
 //! somebody wrote and nothing else, and never in silence what another has set meanwhile.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::acts::fingerprint;
 use crate::admin::problem::Problem;
 
 /// The field of a form that carries it.
 pub(super) const FIELD: &str = "shown";
+
+/// Longer texts travel as their fingerprints: a form is not to carry a long list twice.
+const LONGEST_CHARS: usize = 64;
 
 /// The texts of the fields, by their names. An empty one is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,13 +43,18 @@ impl Shown {
         self.0.get(field).map(String::as_str).unwrap_or_default()
     }
 
+    /// Whether a page that carried this had a text in a field.
+    pub(super) fn had(&self, field: &str, text: &str) -> bool {
+        self.text(field) == carried(text)
+    }
+
     /// How a text stands to what a page showed and to this, which holds now.
     pub(super) fn compare(&self, page: Option<&Shown>, field: &str, text: &str) -> Written {
         let now = self.text(field);
-        match page.map(|page| page.text(field)) {
-            Some(shown) if shown == text => Written::Untouched,
+        match page {
+            Some(page) if page.had(field, text) => Written::Untouched,
             _ if now == text => Written::InForce,
-            Some(shown) if shown != now => Written::Overtaken,
+            Some(page) if !page.had(field, now) => Written::Overtaken,
             _ => Written::New,
         }
     }
@@ -58,8 +68,16 @@ impl FromIterator<(String, String)> for Shown {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&serde_json::to_string(&self.0).unwrap_or_default())
+        let carried: BTreeMap<&str, Cow<'_, str>> =
+            self.0.iter().map(|(field, text)| (field.as_str(), carried(text))).collect();
+        f.write_str(&serde_json::to_string(&carried).unwrap_or_default())
     }
+}
+
+/// A text as a form carries it.
+fn carried(text: &str) -> Cow<'_, str> {
+    let is_long = text.chars().nth(LONGEST_CHARS).is_some();
+    if is_long { Cow::from(format!("#{}", fingerprint(text))) } else { Cow::from(text) }
 }
 
 #[cfg(test)]
@@ -94,6 +112,15 @@ mod tests {
     fn it_comes_back_as_it_went() {
         let page = shown(&[("a", "<\"quoted\">\n&"), ("b", "")]);
         assert_eq!(Shown::read(Some(&page.to_string())).unwrap(), Some(page));
+        for length in [LONGEST_CHARS, LONGEST_CHARS + 1, 50_000] {
+            let (text, other) = ("é".repeat(length), "é".repeat(length - 1) + "e");
+            let now = shown(&[("a", &text)]);
+            assert!(now.to_string().len() < 200, "{length}");
+            let page = Shown::read(Some(&now.to_string())).unwrap();
+            assert_eq!(now.compare(page.as_ref(), "a", &text), Written::Untouched, "{length}");
+            assert_eq!(now.compare(page.as_ref(), "a", &other), Written::New, "{length}");
+            assert_eq!(shown(&[("a", "b")]).compare(page.as_ref(), "a", &other), Written::Overtaken, "{length}");
+        }
         assert_eq!(Shown::read(None).unwrap(), None);
         assert!(Shown::read(Some("[1]")).is_err_and(|problem| problem.status == 400));
     }

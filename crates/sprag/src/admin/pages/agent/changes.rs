@@ -21,6 +21,8 @@ pub(in crate::admin::pages) struct Changes {
 }
 
 const RATES: &str = "rate_limits";
+/// As much of a long list is told.
+const SHOWN_CHARS: usize = 80;
 
 /// What the form shows of a policy.
 pub(super) fn shown(known: &Known<'_>) -> Shown {
@@ -68,7 +70,7 @@ pub(super) fn back(form: &Form, known: &Known<'_>) -> Result<Changes, Problem> {
     }
     let page = Shown::read(form.get(FIELD).map(String::as_str))?;
     let now = shown(known);
-    let is_overtaken = page.as_ref().is_some_and(|page| page.text(key) != now.text(key));
+    let is_overtaken = page.as_ref().is_some_and(|page| !page.had(key, now.text(key)));
     let mut changes = Changes { patch: json!({}), written: Form::new(), overtaken: Vec::new() };
     changes.put(if is_overtaken { Written::Overtaken } else { Written::New }, key, Value::Null, &now);
     Ok(changes.told(page.as_ref(), &now))
@@ -96,7 +98,7 @@ impl Changes {
         let all = keys().map(|(group, key)| (format!("{group}, {}", key.label), key.path));
         let all = all.chain([("Rate limits".to_owned(), RATES.to_owned())]);
         let moved: Vec<String> = all
-            .filter(|(_, path)| page.text(path) != now.text(path))
+            .filter(|(_, path)| !page.had(path, now.text(path)))
             .map(|(label, path)| format!("{label}: {}", holds(&path, now)))
             .collect();
         let told = format!(
@@ -114,7 +116,11 @@ fn holds(key: &str, now: &Shown) -> String {
     match now.text(key) {
         _ if key == RATES => "other limits hold now".to_owned(),
         "" => "it is no longer set".to_owned(),
-        text => format!("now {}", text.replace('\n', ", ")),
+        text => {
+            let line = text.replace('\n', ", ");
+            let end = if line.chars().nth(SHOWN_CHARS).is_some() { "…" } else { "" };
+            format!("now {}{end}", line.chars().take(SHOWN_CHARS).collect::<String>())
+        }
     }
 }
 
