@@ -22,13 +22,17 @@ impl App {
     /// Takes what is handed over, as it comes.
     pub(crate) async fn adopt_forever(self: Arc<Self>) {
         let mut every = tokio::time::interval(EVERY);
+        // Told once, not every second.
+        let mut has_failed = false;
         loop {
             every.tick().await;
             let app = self.clone();
-            match tokio::task::spawn_blocking(move || app.adopt_waiting()).await {
-                Ok(Err(error)) => tracing::warn!(%error, "what a command did cannot be put on record; trying again"),
-                Ok(Ok(_)) | Err(_) => {}
+            let adopted = tokio::task::spawn_blocking(move || app.adopt_waiting()).await;
+            let failed = adopted.ok().and_then(Result::err);
+            if let Some(error) = failed.as_ref().filter(|_| !has_failed) {
+                tracing::warn!(%error, "what a command did cannot be put on record; trying again");
             }
+            has_failed = failed.is_some();
         }
     }
 
