@@ -1,5 +1,6 @@
 //! Puts into the program what `sprag --version` says about its build.
 //!
+//! No name begins with `SPRAG_`: cargo gives these to tests as variables, and those are keys of the configuration.
 //! Only a release looks at the commit: otherwise every commit would compile the whole program again.
 
 use std::env;
@@ -7,16 +8,16 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=SPRAG_COMMIT");
+    println!("cargo::rerun-if-env-changed=BUILD_COMMIT");
     let profile = env::var("PROFILE").unwrap_or_default();
-    let commit = env::var("SPRAG_COMMIT").ok().filter(|commit| !commit.is_empty());
+    let commit = env::var("BUILD_COMMIT").ok().filter(|commit| !commit.is_empty());
     let commit = commit.or_else(|| (profile == "release").then(commit_of_checkout).flatten());
     let target = env::var("TARGET").unwrap_or_default();
     let rustc = said(&env::var("RUSTC").unwrap_or_default(), &["--version"]).unwrap_or_default();
-    println!("cargo::rustc-env=SPRAG_BUILD_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
-    println!("cargo::rustc-env=SPRAG_BUILD_TARGET={target}");
-    println!("cargo::rustc-env=SPRAG_BUILD_PROFILE={profile}");
-    println!("cargo::rustc-env=SPRAG_BUILD_RUSTC={rustc}");
+    println!("cargo::rustc-env=BUILT_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    println!("cargo::rustc-env=BUILT_TARGET={target}");
+    println!("cargo::rustc-env=BUILT_PROFILE={profile}");
+    println!("cargo::rustc-env=BUILT_RUSTC={rustc}");
 }
 
 /// The commit, with its day; a mark where the files differ from it.

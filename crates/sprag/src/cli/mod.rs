@@ -42,13 +42,13 @@ use crate::run_command;
 const BUILD: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit   ",
-    env!("SPRAG_BUILD_COMMIT"),
+    env!("BUILT_COMMIT"),
     "\ntarget   ",
-    env!("SPRAG_BUILD_TARGET"),
+    env!("BUILT_TARGET"),
     "\nprofile  ",
-    env!("SPRAG_BUILD_PROFILE"),
+    env!("BUILT_PROFILE"),
     "\ncompiler ",
-    env!("SPRAG_BUILD_RUSTC"),
+    env!("BUILT_RUSTC"),
 );
 
 /// Stands between AI agents and the LLM APIs they call.
