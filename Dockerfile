@@ -8,6 +8,8 @@ FROM rust:${RUST_VERSION}-alpine AS build
 RUN apk add --no-cache build-base
 WORKDIR /src
 COPY . .
+# What `sprag --version` says it was built from; the image has no history to look at.
+ARG BUILD_COMMIT=unknown
 # Alpine's own target is musl, and links statically.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
