@@ -63,4 +63,5 @@ def main(mode, value=""):
         print(ask(user(value))["content"], flush=True)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
