@@ -165,13 +165,13 @@ impl App {
     }
 
     /// Puts configured channels and rules together again with those made at run time.
-    fn reconfigure_alerts(&self) {
+    pub(crate) fn reconfigure_alerts(&self) {
         self.alerts.configure(&self.settings.load().alerts);
         self.heed_thresholds();
     }
 
     /// Lets accounts say when they reach what a rule of alerts wants to hear of.
-    pub(crate) fn heed_thresholds(&self) {
+    fn heed_thresholds(&self) {
         self.state.set_budget_marks(self.alerts.in_force().rules.budget_thresholds());
     }
 

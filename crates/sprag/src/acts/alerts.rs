@@ -73,7 +73,7 @@ impl App {
                 let naming = if kind == MadeKind::Channel { made.naming(&name) } else { Vec::new() };
                 if naming.is_empty() { Ok(None) } else { Err(AlertsRefused::Named(naming.join(", "))) }
             })?;
-            app.heed_thresholds();
+            app.reconfigure_alerts();
             app.record_alerts_act(ActKind::SetAlerts, target(kind, &name), by, "deleted", None);
             Ok(())
         })
@@ -113,9 +113,10 @@ impl App {
     ) -> Result<(), AlertsRefused> {
         self.check_unconfigured(kind, name)?;
         let invalid = |problems| AlertsRefused::Invalid(Problems(problems));
-        let (settings, in_force) = (self.settings.load_full(), self.alerts.in_force());
+        let settings = self.settings.load_full();
         let mut shown = Value::Null;
         self.alerts.change(kind, name, &settings.alerts, |made| {
+            let in_force = self.alerts.in_force();
             match (is_new, made.get(kind, name)) {
                 (true, Some(_)) => return Err(AlertsRefused::Taken),
                 (false, None) => return Err(AlertsRefused::Unknown),
@@ -138,7 +139,7 @@ impl App {
             shown = if kind == MadeKind::Channel { made_alerts::masked(&written) } else { written.clone() };
             Ok(Some(written))
         })?;
-        self.heed_thresholds();
+        self.reconfigure_alerts();
         self.alerts.wake();
         let done = if is_new { "created" } else { "changed" };
         self.record_alerts_act(ActKind::SetAlerts, target(kind, name), by, done, Some(shown));

@@ -86,29 +86,49 @@ async fn act(
         Ok(asked) => asked,
         Err(response) => return response,
     };
+    let act = opened.claim.act;
+    // A task of its own: a browser that goes away in between must not leave a link used that did nothing.
+    let done = tokio::spawn(use_once(admin, opened)).await;
+    match done.unwrap_or(Err(StoreError::WriterGone)) {
+        Ok(Use::Done) => {
+            let (title, text) = done_told(act);
+            page(StatusCode::OK, title, text.to_owned(), facts, None)
+        }
+        Ok(Use::Before) => used_page(),
+        // Somebody else was faster, by another way.
+        Ok(Use::Moot) => moot_page(Moot::Free, facts),
+        Err(error) => not_done(&error),
+    }
+}
+
+/// What became of a link that was pressed.
+enum Use {
+    Done,
+    /// It was used before.
+    Before,
+    /// There was nothing left to do.
+    Moot,
+}
+
+/// Takes the link and acts.
+async fn use_once(admin: Shared, opened: Opened) -> Result<Use, StoreError> {
     // Taken before it acts: whoever comes second, or after a crash, finds it used.
     let (used, id, until, now) =
         (admin.app.links.used.clone(), opened.id.clone(), opened.until(), admin.app.clock.now());
     let taken = tokio::task::spawn_blocking(move || used.take(&id, now, until)).await;
-    match taken.unwrap_or(Err(StoreError::WriterGone)) {
-        Ok(None) => {}
-        Ok(Some(_)) => return used_page(),
-        Err(error) => return not_done(&error),
+    if taken.unwrap_or(Err(StoreError::WriterGone))?.is_some() {
+        return Ok(Use::Before);
     }
     match do_it(&admin, &opened).await {
-        Ok(true) => {
-            let (title, text) = done(opened.claim.act);
-            page(StatusCode::OK, title, text.to_owned(), facts, None)
-        }
-        // Somebody else was faster, by another way.
-        Ok(false) => moot_page(Moot::Free, facts),
+        Ok(true) => Ok(Use::Done),
+        Ok(false) => Ok(Use::Moot),
         Err(error) => {
             let (used, id) = (admin.app.links.used.clone(), opened.id);
             let given_back = tokio::task::spawn_blocking(move || used.give_back(&id)).await;
             if let Err(error) = given_back.unwrap_or(Err(StoreError::WriterGone)) {
                 tracing::error!(%error, "a link that did nothing stays used");
             }
-            not_done(&error)
+            Err(error)
         }
     }
 }
@@ -208,7 +228,7 @@ fn asking(act: LinkAct) -> (&'static str, &'static str) {
     }
 }
 
-fn done(act: LinkAct) -> (&'static str, &'static str) {
+fn done_told(act: LinkAct) -> (&'static str, &'static str) {
     match act {
         LinkAct::Approve => ("Approved", "The run goes on with its next call."),
         LinkAct::Kill => ("Killed", "The run is stopped. It can be resumed on the dashboard."),

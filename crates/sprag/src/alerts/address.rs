@@ -58,12 +58,12 @@ pub(super) async fn look_up(setup: &Setup, host: &str, port: u16, allow_private:
         let led = if ip.to_string() == host { host.to_owned() } else { format!("{host} leads to {ip}, which") };
         match reach(*ip) {
             Reach::Private if !allow_private => {
-                return Err(Failure::Final(format!(
+                return Err(Failure::MayPass(format!(
                     "{led} is not a public address; set allow_private = true for this channel if that is meant"
                 )));
             }
             Reach::Closed(what) => {
-                return Err(Failure::Final(format!(
+                return Err(Failure::MayPass(format!(
                     "{led} is not a public address but one {what}; alerts never go there, not even with allow_private"
                 )));
             }
@@ -223,7 +223,7 @@ mod tests {
             "[::ffff:7f00:1]",
         ] {
             match look_up(&setup, host, 80, false).await {
-                Err(Failure::Final(said)) => assert!(said.contains("set allow_private"), "{host}: {said}"),
+                Err(Failure::MayPass(said)) => assert!(said.contains("set allow_private"), "{host}: {said}"),
                 other => panic!("{host}: {other:?}"),
             }
             assert!(look_up(&setup, host, 80, true).await.is_ok(), "{host}");
@@ -232,7 +232,7 @@ mod tests {
             ["2852039166", "0xa9fea9fe", "169.254.169.254", "[fd00:ec2::254]", "0", "0.0.0.0", "[64:ff9b::7f00:1]"]
         {
             match look_up(&setup, host, 80, true).await {
-                Err(Failure::Final(said)) => assert!(said.contains("alerts never go there"), "{host}: {said}"),
+                Err(Failure::MayPass(said)) => assert!(said.contains("alerts never go there"), "{host}: {said}"),
                 other => panic!("{host}: {other:?}"),
             }
         }
@@ -254,6 +254,6 @@ mod tests {
         let checked = look_up(&setup, "rebind.example", 443, false).await.unwrap();
         assert_eq!(checked.addresses(), ["93.184.216.34:443".parse().unwrap(), "1.1.1.1:443".parse().unwrap()]);
         assert_eq!(asked.load(Ordering::Relaxed), 1);
-        assert!(matches!(look_up(&setup, "rebind.example", 443, false).await, Err(Failure::Final(_))));
+        assert!(matches!(look_up(&setup, "rebind.example", 443, false).await, Err(Failure::MayPass(_))));
     }
 }

@@ -142,15 +142,17 @@ impl App {
         let now = self.clock.now();
         delivery.attempts += 1;
         let is_old = now.since_ms(delivery.queued_at) >= GIVEN_UP_AFTER_MS;
+        let works = matches!(sent, Ok(()) | Err(Failure::InPart(_)));
         let (state, error) = match sent {
             Ok(()) => (DeliveryState::Delivered, None),
             Err(Failure::Final(said)) => (DeliveryState::GivenUp, Some(said)),
-            Err(Failure::MayPass(said)) if is_old => {
+            Err(Failure::MayPass(said) | Failure::InPart(said)) if is_old => {
                 (DeliveryState::GivenUp, Some(format!("given up after 24 hours: {said}")))
             }
-            Err(Failure::MayPass(said)) => (DeliveryState::Waiting, Some(said)),
+            Err(Failure::MayPass(said) | Failure::InPart(said)) => (DeliveryState::Waiting, Some(said)),
         };
-        let is_back = self.alerts.health.note(&delivery.channel, delivery.seq, error.clone(), now);
+        let fault = error.clone().filter(|_| !works);
+        let is_back = self.alerts.health.note(&delivery.channel, delivery.seq, fault, now);
         if state == DeliveryState::GivenUp {
             self.count_given_up(1, error.as_deref().unwrap_or_default());
         }

@@ -57,10 +57,21 @@ impl MadeAlerts {
         let is_configured = |name: &str| configured.rules.rules.iter().any(|rule| rule.name == name);
         let mut rules: Vec<AlertRule> = configured.rules.rules.clone();
         for (name, written) in self.rules.iter().filter(|(name, _)| !is_configured(name)) {
-            match made_alerts::rule(name, written, &channels) {
+            // A channel that has left the configuration must not silence the others of the rule.
+            let (mut written, gone) = without_channels(written, |channel| channels.contains_key(channel));
+            let is_left_alone = !gone.is_empty() && written["channels"].as_array().is_some_and(Vec::is_empty);
+            if is_left_alone && let Some(map) = written.as_object_mut() {
+                map.remove("channels");
+            }
+            match made_alerts::rule(name, &written, &channels) {
+                Ok(rule) if is_left_alone => rules.push(AlertRule { channels: Vec::new(), is_for_all: false, ..rule }),
                 Ok(rule) => rules.push(rule),
                 Err(found) => problems.extend(found),
             }
+            let gone = gone
+                .iter()
+                .map(|channel| Problem::value("channels", format!("rule {name}: there is no channel {channel}")));
+            problems.extend(gone);
         }
         for rule in rules.iter_mut().filter(|rule| rule.is_for_all) {
             rule.channels = channels.keys().cloned().collect();
@@ -68,7 +79,15 @@ impl MadeAlerts {
         let rules = AlertRules { rules, quiet: configured.rules.quiet.clone() };
         // Where nothing differs the engine must not see other rules.
         let rules = if rules == *configured.rules { configured.rules.clone() } else { Arc::new(rules) };
-        (config::Alerts { rules, channels, dashboard_url: configured.dashboard_url.clone(), link_ms: configured.link_ms }, problems)
+        (
+            config::Alerts {
+                rules,
+                channels,
+                dashboard_url: configured.dashboard_url.clone(),
+                link_ms: configured.link_ms,
+            },
+            problems,
+        )
     }
 
     /// The rules that name a channel.
@@ -79,6 +98,22 @@ impl MadeAlerts {
         };
         self.rules.iter().filter(|(_, written)| names(written)).map(|(name, _)| name.clone()).collect()
     }
+}
+
+/// A rule as it was written, but for channels that are not there; and those.
+fn without_channels(written: &Value, is_there: impl Fn(&str) -> bool) -> (Value, Vec<String>) {
+    let mut written = written.clone();
+    let mut gone = Vec::new();
+    if let Some(listed) = written.get_mut("channels").and_then(Value::as_array_mut) {
+        listed.retain(|name| {
+            let stays = name.as_str().is_none_or(&is_there);
+            if !stays {
+                gone.extend(name.as_str().map(str::to_owned));
+            }
+            stays
+        });
+    }
+    (written, gone)
 }
 
 #[cfg(test)]
@@ -110,7 +145,7 @@ mod tests {
             made(MadeKind::Channel, "ops", slack("ops.example.com")),
             made(MadeKind::Channel, "odd", json!({"type": "pigeon"})),
             made(MadeKind::Rule, "dlp", json!({"on": "budget"})),
-            made(MadeKind::Rule, "loops", json!({"on": "loop_detected", "channels": ["ops"]})),
+            made(MadeKind::Rule, "loops", json!({"on": "loop_detected", "channels": ["ops", "gone"]})),
             made(MadeKind::Rule, "lost", json!({"on": "loop_detected", "channels": ["gone"]})),
         ]);
         let (in_force, problems) = all.over(&configured);
@@ -119,8 +154,9 @@ mod tests {
         let told: Vec<(&str, &[String])> =
             in_force.rules.rules.iter().map(|rule| (rule.name.as_str(), rule.channels.as_slice())).collect();
         let both = ["filed".to_owned(), "ops".to_owned()];
-        assert_eq!(told, [("dlp", &both[..]), ("loops", &both[1..])], "one for all tells those made later, too");
-        assert_eq!(problems.len(), 2, "{problems:?}");
+        let expected = [("dlp", &both[..]), ("loops", &both[1..]), ("lost", &[])];
+        assert_eq!(told, expected, "one for all tells those made later, too; a channel that is gone silences no other");
+        assert_eq!(problems.len(), 3, "{problems:?}");
         assert_eq!(all.naming("ops"), ["loops"]);
     }
 }

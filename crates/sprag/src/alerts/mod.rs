@@ -104,6 +104,8 @@ struct Complaints {
 enum Failure {
     /// It is worth another try.
     MayPass(String),
+    /// Some of those it is for have it, others are tried again: nothing is wrong with the channel.
+    InPart(String),
     /// It is not.
     Final(String),
 }
@@ -240,7 +242,7 @@ impl App {
         alert.link = Some(format!("{}/alerts", self.dashboard_url()));
         let error = match self.send_alert(&channel, &alert).await {
             Ok(()) => None,
-            Err(Failure::MayPass(said) | Failure::Final(said)) => Some(said),
+            Err(Failure::MayPass(said) | Failure::InPart(said) | Failure::Final(said)) => Some(said),
         };
         if self.alerts.health.note(name, TEST, error.clone(), self.clock.now()) {
             self.hasten(name).await;

@@ -6,9 +6,10 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
 
 use super::Failure;
-use super::address::look_up;
+use super::address::{Checked, look_up};
 use super::connect::{Pipe, connect, encrypt};
 use super::wire::Wire;
 use crate::config::Channel;
@@ -21,18 +22,30 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<(), Failure> {
-    let patience = wire.setup().talk;
-    let sent = tokio::time::timeout(patience, post_now(wire, channel, url, headers, body)).await;
-    sent.unwrap_or_else(|_| Err(Failure::MayPass(format!("not done within {} seconds", patience.as_secs()))))
+    let setup = wire.setup();
+    let late = |_| Failure::MayPass(format!("not done within {} seconds", setup.talk.as_secs()));
+    let host = url.host().unwrap_or_default();
+    let port = url.port_u16().unwrap_or(if is_encrypted(url) { 443 } else { 80 });
+    let found = timeout(setup.talk, look_up(&setup, host, port, channel.allow_private)).await;
+    let checked = found.map_err(late)??;
+    // Not timed: others are under way there, each for a bounded time, and nothing is wrong with the receiver.
+    let _place = wire.place_at(&checked).await;
+    timeout(setup.talk, post_to(&checked, channel, url, headers, body)).await.map_err(late)?
 }
 
-async fn post_now(wire: &Wire, channel: &Channel, url: &Uri, headers: HeaderMap, body: Bytes) -> Result<(), Failure> {
+fn is_encrypted(url: &Uri) -> bool {
+    url.scheme_str() == Some("https")
+}
+
+async fn post_to(
+    checked: &Checked,
+    channel: &Channel,
+    url: &Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(), Failure> {
     let host = url.host().unwrap_or_default();
-    let is_encrypted = url.scheme_str() == Some("https");
-    let port = url.port_u16().unwrap_or(if is_encrypted { 443 } else { 80 });
-    let checked = look_up(&wire.setup(), host, port, channel.allow_private).await?;
-    let _place = wire.place_at(&checked).await;
-    let stream = connect(&checked).await?;
+    let stream = connect(checked).await?;
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let authority = url.authority().map_or(host, |authority| authority.as_str());
     let mut request = Request::builder()
@@ -44,7 +57,7 @@ async fn post_now(wire: &Wire, channel: &Channel, url: &Uri, headers: HeaderMap,
         .body(Full::new(body))
         .map_err(|_| Failure::Final("the address cannot be called".to_owned()))?;
     request.headers_mut().extend(headers);
-    let status = if is_encrypted {
+    let status = if is_encrypted(url) {
         exchange(encrypt(stream, host, channel.ca_file.as_deref()).await?, request).await?
     } else {
         exchange(stream, request).await?

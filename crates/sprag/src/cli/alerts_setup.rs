@@ -10,6 +10,9 @@ use super::client::Asking;
 use crate::admin::api::model::AgainRecord;
 use crate::show;
 
+/// Keys whose value is a text, also one of digits.
+const TEXTS: [&str; 10] =
+    ["chat", "url", "secret", "token", "routing_key", "server", "username", "password", "from", "ca_file"];
 /// Keys whose value is a list.
 const LISTS: [&str; 4] = ["recipients", "agents", "channels", "thresholds"];
 
@@ -90,6 +93,7 @@ fn patch(settings: &[String]) -> Result<Value> {
         let value = match text {
             "" => Value::Null,
             text if LISTS.contains(&key) => text.split(',').map(|item| scalar(item.trim())).collect(),
+            text if TEXTS.contains(&key) => Value::from(text),
             text => scalar(text),
         };
         if patch.insert(key.to_owned(), value).is_some() {
@@ -120,6 +124,8 @@ mod tests {
             [format!("url=@{}", file.display()), "type=slack".into(), "allow_private=true".into(), "secret=".into()];
         let expected = json!({"url": "https://example.com/x", "type": "slack", "allow_private": true, "secret": null});
         assert_eq!(patch(&settings).unwrap(), expected);
+        let digits = ["chat=-1001234567890".to_owned(), "password=123456".to_owned()];
+        assert_eq!(patch(&digits).unwrap(), json!({"chat": "-1001234567890", "password": "123456"}));
         let rule = ["thresholds=50,80".to_owned(), "agents=prod-*".to_owned(), "cooldown_minutes=5".to_owned()];
         assert_eq!(patch(&rule).unwrap(), json!({"thresholds": [50, 80], "agents": ["prod-*"], "cooldown_minutes": 5}));
         for (settings, said) in

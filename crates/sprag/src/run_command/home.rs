@@ -8,14 +8,14 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use sprag_core::id::RunId;
 use sprag_store::history::{Handover, HistoryElsewhere};
-use sprag_store::{Catalog, DataDir, StoreError};
+use sprag_store::{Catalog, DataDir, Outbox, StoreError};
 
 use crate::app::{App, PRICE_FILE};
 use crate::clock::{Clock, Ids};
@@ -54,7 +54,12 @@ impl Home {
         clear(&folder);
         let path = folder.join(command.as_str());
         // Made, private, and locked for a moment: the process that keeps it is this one.
-        drop(DataDir::open(&path)?);
+        let data = Arc::new(DataDir::open(&path)?);
+        let outbox = Outbox::open(data)?;
+        for made in Outbox::read_made(main).context("copying channels and rules of alerts")? {
+            outbox.make(&made)?;
+        }
+        drop(outbox);
         let home = Home { main: main.to_owned(), path, name: command.to_string() };
         Catalog::copy(main, &home.path).context("copying kills and policies")?;
         let prices = main.join(PRICE_FILE);
@@ -96,7 +101,7 @@ impl Home {
 
     /// Waits a little for alerts that are on their way: nobody sends them later.
     pub(super) async fn deliver_alerts(&self, app: &App) {
-        if app.settings.load().alerts.channels.is_empty() {
+        if app.alerts.in_force().channels.is_empty() {
             return;
         }
         let delivered = async {

@@ -43,6 +43,8 @@ pub(super) fn prepare(asked: &Asked, main: Settings, environment: &Environment, 
     settings.runs.command = Some(command.clone());
     settings.proxy.drain = DRAIN;
     settings.log.calls = LogCalls::Off;
+    // They are signed by whoever keeps the record, and about kills that only this process knows.
+    settings.alerts.link_ms = 0;
     // Somebody above adds the object already, and an answer has room for one.
     settings.responses.metadata &= environment.get("SPRAG_RUN").is_none();
     let agent = asked.agent.clone().unwrap_or_default();

@@ -82,7 +82,7 @@ impl Outbox {
         })
     }
 
-    /// What may go to a channel now, the oldest first, at most so many: one whose time has come, or lies beyond `horizon`
+    /// What may go to a channel now, what waits longest first, at most so many: one whose time has come, or lies beyond `horizon`
     /// because the clock was set back; and of what is about the same the first. In a channel that fails (`is_strict`) the
     /// first always goes first; in one that works, a message that fails again and again lets others pass.
     ///
@@ -102,7 +102,7 @@ impl Outbox {
                  SELECT 1 FROM deliveries AS earlier
                  WHERE earlier.state = 'waiting' AND earlier.channel = one.channel AND earlier.about = one.about
                      AND earlier.seq < one.seq AND (?4 OR earlier.attempts < {PATIENT_TRIES}))
-             ORDER BY seq LIMIT ?5"
+             ORDER BY next_at, seq LIMIT ?5"
         );
         self.change("be read", |connection| {
             let values = params![channel, now.0, horizon.0, is_strict, i64::try_from(most).unwrap_or(i64::MAX)];

@@ -1,9 +1,12 @@
 //! Channels and rules that were made at run time, each as it would stand in the configuration. Whoever reads them checks them.
 
-use rusqlite::params;
+use std::path::Path;
 
-use super::Outbox;
+use rusqlite::{Connection, params};
+
+use super::{FILE, Outbox};
 use crate::error::StoreError;
+use crate::sqlite::open_reader;
 
 /// What was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +49,25 @@ impl Outbox {
     /// # Errors
     /// When it cannot be read.
     pub fn made(&self) -> Result<Vec<Made>, StoreError> {
-        self.change("be read", |connection| {
-            let mut statement = connection.prepare("SELECT kind, name, body FROM made ORDER BY kind, name")?;
-            let rows = statement.query_map([], |row| {
-                let kind: String = row.get(0)?;
-                let kind = if kind == "rule" { MadeKind::Rule } else { MadeKind::Channel };
-                Ok(Made { kind, name: row.get(1)?, body: row.get(2)? })
-            })?;
-            rows.collect()
-        })
+        self.change("be read", |connection| read(connection))
+    }
+
+    /// All that were made in a data directory that another process may have; none where there is no outbox yet, or an older
+    /// one that knows of none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_made(data_dir: &Path) -> Result<Vec<Made>, StoreError> {
+        let file = data_dir.join(FILE);
+        if !file.exists() {
+            return Ok(Vec::new());
+        }
+        let read = || {
+            let connection = open_reader(&file)?;
+            let is_there = connection.table_exists(None, "made")?;
+            if is_there { read(&connection) } else { Ok(Vec::new()) }
+        };
+        read().map_err(StoreError::database("be read"))
     }
 
     /// Makes one, or changes the one of that name.
@@ -78,4 +91,14 @@ impl Outbox {
             connection.execute(sql, params![kind.as_str(), name]).map(drop)
         })
     }
+}
+
+fn read(connection: &Connection) -> rusqlite::Result<Vec<Made>> {
+    let mut statement = connection.prepare("SELECT kind, name, body FROM made ORDER BY kind, name")?;
+    let rows = statement.query_map([], |row| {
+        let kind: String = row.get(0)?;
+        let kind = if kind == "rule" { MadeKind::Rule } else { MadeKind::Channel };
+        Ok(Made { kind, name: row.get(1)?, body: row.get(2)? })
+    })?;
+    rows.collect()
 }

@@ -25,6 +25,8 @@ use crate::error::StoreError;
 use crate::shards::with_lock;
 use crate::sqlite::{ALERTS, open_writer};
 
+const FILE: &str = "alerts.db";
+
 /// The alerts of one data directory.
 pub struct Outbox {
     connection: Mutex<Connection>,
@@ -71,7 +73,7 @@ impl Outbox {
     /// # Errors
     /// As [`Outbox::open`].
     pub fn bounded(dir: Arc<DataDir>, most: u32) -> Result<Outbox, StoreError> {
-        let connection = open_writer(&dir.path().join("alerts.db"), ALERTS)?;
+        let connection = open_writer(&dir.path().join(FILE), ALERTS)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(StoreError::database("be prepared"))?;
         Ok(Outbox { connection: Mutex::new(connection), most, _dir: dir })
     }
