@@ -104,8 +104,23 @@ fn what_is_about_the_same_goes_out_in_its_order_and_others_pass_it() {
     assert_eq!(due(&outbox, "ops", 9, false), [2, 3], "not for ever, where others arrive");
     assert_eq!(due(&outbox, "ops", 9, true), [3], "but while the channel fails");
     outbox.hasten("ops", Timestamp(9)).unwrap();
-    assert_eq!(due(&outbox, "ops", 9, true), [1, 3], "it works again");
+    assert_eq!(due(&outbox, "ops", 9, true), [3, 1], "it works again");
     assert_eq!(outbox.due("ops", Timestamp(9), FAR, false, 1).unwrap().len(), 1, "a page at a time");
+}
+
+#[test]
+fn a_channel_that_is_down_is_tried_with_each_message_in_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = open(&folder, 100);
+    outbox.write(&[raised("a", 1), raised("b", 2), raised("c", 3)], &[]).unwrap();
+    let next = |now| outbox.due("ops", Timestamp(now), FAR, true, 1).unwrap().remove(0).seq;
+    for seq in [1, 2] {
+        assert_eq!(next(9), seq);
+        tried(&outbox, "ops", seq, 5, 50 + seq);
+    }
+    assert_eq!(next(100), 3, "what was never tried does not wait for what failed often");
+    tried(&outbox, "ops", 3, 5, 150);
+    assert_eq!(next(200), 1, "and then it goes round");
 }
 
 #[test]
