@@ -23,6 +23,7 @@ FRAGMENT = "it is a piece of a program; the same exceptions are caught on the pa
 NOT_RUN = {
     ("README.md", "cargo run --release"): BUILDS,
     ("README.md", "$ cargo run --release -- demo"): "the demo is played by tests/first_steps and tests/browser",
+    ("README.md", "$ sprag run --budget 1.00 -- python agent.py"): "a stuck agent under it is in tests/clients/python/test_run_command.py",
     ("README.md", "scripts/test"): "it is what runs this",
     ("CONTRIBUTING.md", "cargo run --release          # the program"): BUILDS,
     ("docs/deployment.md", "scripts/release --target x86_64-unknown-linux-musl"): NO_RELEASE,
@@ -82,6 +83,7 @@ def here(tmp_path_factory: pytest.TempPathFactory):
         (home / "fixtures").symlink_to(ROOT / "fixtures")
         (home / "app.env").write_text("LOG_LEVEL=info\n")
         (home / "agent.py").write_text("print('done')\n")
+        (home / "slack-webhook").write_text("https://hooks.slack.com/services/T/B/x\n")
         started.variables["TOKEN"] = servers.TOKEN
         for agent, run in (("default", "RUN"), ("bot", "task-7"), ("billing", "invoice-1"), ("s2", "st")):
             call(started, agent, run)
