@@ -37,7 +37,7 @@ pub enum Based {
     /// On whatever there is.
     #[default]
     OnAnything,
-    /// On one of these versions, as [`version_of`] gives them.
+    /// On one of these versions, as `version_of` gives them.
     On(Vec<String>),
 }
 
