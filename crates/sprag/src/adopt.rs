@@ -4,13 +4,13 @@
 //! record: they count in what agents have spent, pages show them, and an agent that a kill switch set inactive is inactive
 //! here too. Alerts were the command's own business.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use sprag_core::event::{ActKind, Event, EventKind};
 use sprag_core::id::RunId;
 use sprag_store::StoreError;
-use sprag_store::history::{Recorded, take_handed_over};
+use sprag_store::history::Recorded;
 
 use crate::app::App;
 use crate::gateway::Late;
@@ -39,17 +39,25 @@ impl App {
     /// Takes what waits now, and says how many events that were.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or this process records nothing at the moment: then it is safer where it is.
     pub(crate) fn adopt_waiting(&self) -> Result<u64, StoreError> {
-        take_handed_over(&self.data_dir(), |event| self.adopt(&event))
+        if let Some(problem) = self.history.status().spool.problem {
+            return Err(StoreError::NotRecording(problem));
+        }
+        let mut handed_over = self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        handed_over.take(&self.data_dir(), |event| self.adopt(&event))
     }
 
-    /// False when the event is not safe.
+    /// False when the event is not safe, and nothing was done about it.
     fn adopt(&self, event: &Event) -> bool {
         let runs: Vec<RunId> =
             event.run.iter().flat_map(|run| [Some(run.id.clone()), run.parent.clone()]).flatten().collect();
         let late = Late::begin(self, event, &runs, [&[], &[]]);
-        let recorded = self.history.record(event);
+        if self.history.record(event) == Recorded::Lost {
+            // It comes again, and is charged then.
+            late.give_up(self);
+            return false;
+        }
         late.end(self, event, &runs, [&[], &[]]);
         self.live.tell(event);
         if let Some(act) = event.act.as_deref().filter(|act| act.what == ActKind::Deactivate)
@@ -57,6 +65,7 @@ impl App {
         {
             self.adopt_deactivation(&event.agent, act);
         }
-        !matches!(recorded, Recorded::Dropped | Recorded::Lost)
+        // Also of one that was dropped there is nothing more to take.
+        true
     }
 }

@@ -17,7 +17,7 @@ use sprag_core::price::{Price, Prices};
 use sprag_core::time::Timestamp;
 use sprag_core::wire::Mark;
 use sprag_store::catalog::Bounds;
-use sprag_store::history::{History, HistorySettings};
+use sprag_store::history::{HandedOver, History, HistorySettings};
 use sprag_store::state::{Ancestor, Recent, RunTotals, State};
 use sprag_store::{Catalog, DataDir, Outbox, RunKey, StoreError};
 use tokio::sync::watch;
@@ -86,6 +86,8 @@ pub struct App {
     pub last_reload: ArcSwapOption<Reloaded>,
     /// What was spent according to a record other than this process's own.
     pub(crate) elsewhere: OnceLock<SpentElsewhere>,
+    /// What commands hand over to this process.
+    pub(crate) handed_over: Mutex<HandedOver>,
     rebuilding: Mutex<()>,
     /// Held by whoever corrects what an account has spent.
     pub(crate) adjusting: Mutex<()>,
@@ -128,6 +130,7 @@ impl App {
             coverage: ArcSwap::from_pointee(coverage),
             last_reload: ArcSwapOption::empty(),
             elsewhere: OnceLock::new(),
+            handed_over: Mutex::default(),
             rebuilding: Mutex::new(()),
             adjusting: Mutex::new(()),
             prices: ArcSwap::from_pointee(prices),

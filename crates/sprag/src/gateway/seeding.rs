@@ -76,6 +76,13 @@ impl Late {
         Late { ids, is_begun: true }
     }
 
+    /// It could not be put on record: nothing is charged.
+    pub(crate) fn give_up(self, app: &App) {
+        if self.is_begun {
+            app.state.end_change(in_force(&self.ids));
+        }
+    }
+
     /// It is on record: accounts that are open meanwhile are charged, and what they reach is put on record too.
     pub(crate) fn end(self, app: &App, event: &Event, runs: &[RunId], draws: [&[Draw]; 2]) {
         let Late { mut ids, is_begun } = self;

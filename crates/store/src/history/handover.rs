@@ -2,9 +2,10 @@
 //!
 //! The directory belongs to one process at a time, and `sprag run` must not wait for it: it writes its events into files of
 //! `handover/`. A file that is being written is a `.part`, locked by its writer; a closed one is a `.jsonl`. The holder of the
-//! directory takes closed files, and parts whose writer is gone. Every event has its id, so taking a file twice counts
-//! nothing twice.
+//! directory takes closed files, and parts whose writer is gone. Every event has its id, so taking a file twice puts nothing
+//! on record twice; within one process none is offered twice.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sprag_core::event::Event;
 use sprag_core::limits::{EVENT_LINE_BYTES, HANDOVER_BYTES};
 
-use super::line::{Line, read_line, write_event};
+use super::line::{Line, read_line, write_event, write_money};
 use super::segment::for_each_line;
 use crate::data_dir::{create_private_dir, private_file};
 use crate::error::StoreError;
@@ -27,10 +28,19 @@ pub struct Handover {
     dir: PathBuf,
     name: String,
     number: u32,
-    part: Option<(File, PathBuf)>,
-    /// Bytes written so far.
+    part: Option<Part>,
+    /// Bytes that wait to be taken, or fewer: what was taken is noticed when there seems to be no room.
     bytes: u64,
     line: Vec<u8>,
+}
+
+/// The file being written.
+#[derive(Debug)]
+struct Part {
+    file: File,
+    path: PathBuf,
+    /// Bytes of whole lines in it.
+    bytes: u64,
 }
 
 impl Handover {
@@ -44,24 +54,47 @@ impl Handover {
         Ok(Handover { dir, name: name.to_owned(), number: 0, part: None, bytes: 0, line: Vec::new() })
     }
 
-    /// Writes an event down.
+    /// Writes an event down; of one that is too long, its money.
     ///
     /// # Errors
-    /// When the disk does not take it, or so much was written that nobody can want more.
+    /// When the disk does not take it, or so much waits that nobody can want more.
     pub fn write(&mut self, event: &Event) -> Result<(), StoreError> {
-        if !write_event(&mut self.line, event) || self.line.len() > EVENT_LINE_BYTES + 1 {
+        let is_whole = write_event(&mut self.line, event) && self.line.len() <= EVENT_LINE_BYTES + 1;
+        let is_written = is_whole || write_money(&mut self.line, event, false);
+        self.line.shrink_to(EVENT_LINE_BYTES);
+        if !is_written || self.line.len() > EVENT_LINE_BYTES + 1 {
             return Err(StoreError::NotRecording("an event is too long".to_owned()));
         }
-        if self.bytes + self.line.len() as u64 > HANDOVER_BYTES {
+        let more = self.line.len() as u64;
+        if self.bytes + more > HANDOVER_BYTES {
+            self.bytes = self.waiting_bytes();
+        }
+        if self.bytes + more > HANDOVER_BYTES {
             return Err(StoreError::NotRecording("too many events wait for the data directory".to_owned()));
         }
-        let (file, path) = match &mut self.part {
+        let part = match &mut self.part {
             Some(part) => part,
             empty => empty.insert(open_part(&self.dir, &self.name, self.number)?),
         };
-        file.write_all(&self.line).map_err(StoreError::file(path))?;
-        self.bytes += self.line.len() as u64;
+        if let Err(error) = part.file.write_all(&self.line) {
+            let failed = StoreError::file(&part.path)(error);
+            // Half a line must not stand before the next one. If it cannot be cut off, it stays the last of its file.
+            if part.file.set_len(part.bytes).is_err() {
+                let _ = self.close();
+            }
+            return Err(failed);
+        }
+        part.bytes += more;
+        self.bytes += more;
         Ok(())
+    }
+
+    /// Bytes of this writer that nobody has taken yet.
+    fn waiting_bytes(&self) -> u64 {
+        let own = format!("{}-", self.name);
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let own = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(&own)));
+        own.filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
     }
 
     /// Closes the file being written, so that it can be taken.
@@ -69,7 +102,7 @@ impl Handover {
     /// # Errors
     /// When it cannot be renamed; then it is taken once this process is gone.
     pub fn close(&mut self) -> Result<(), StoreError> {
-        let Some((file, path)) = self.part.take() else { return Ok(()) };
+        let Some(Part { file, path, .. }) = self.part.take() else { return Ok(()) };
         self.number += 1;
         let renamed = fs::rename(&path, path.with_extension(CLOSED)).map_err(StoreError::file(&path));
         drop(file);
@@ -83,28 +116,48 @@ impl Drop for Handover {
     }
 }
 
-/// Takes what was handed over, the oldest file first. `take` says whether it has an event; if it has not, the file stays. For the
-/// holder of the data directory only.
-///
-/// # Errors
-/// When a file can be neither read nor deleted.
-pub fn take_handed_over(data_dir: &Path, mut take: impl FnMut(Event) -> bool) -> Result<u64, StoreError> {
-    let dir = data_dir.join(FOLDER);
-    let mut taken = 0;
-    for path in waiting(&dir)? {
-        let mut has_all = true;
-        for_each_line(&path, |line| {
-            if let Some(Line::Event(event)) = read_line(line).filter(|_| has_all) {
-                has_all = take(*event);
-                taken += u64::from(has_all);
+/// The reading end, for the holder of the data directory only.
+#[derive(Debug, Default)]
+pub struct HandedOver {
+    /// Files that could not be taken whole or not be deleted, and how many of their lines were taken. They still wait.
+    begun: BTreeMap<PathBuf, u64>,
+}
+
+impl HandedOver {
+    /// Takes what was handed over, the oldest file first. `take` says whether it has an event; if it has not, the file stays,
+    /// and the next time goes on with that event.
+    ///
+    /// # Errors
+    /// When a file can be neither read nor deleted.
+    pub fn take(&mut self, data_dir: &Path, mut take: impl FnMut(Event) -> bool) -> Result<u64, StoreError> {
+        let mut taken = 0;
+        let waiting = waiting(&data_dir.join(FOLDER))?;
+        self.begun.retain(|path, _| waiting.contains(path));
+        for path in waiting {
+            let before = self.begun.remove(&path).unwrap_or_default();
+            let (mut number, mut done, mut has_all) = (0, before, true);
+            let read = for_each_line(&path, |line| {
+                number += 1;
+                if number <= before || !has_all {
+                    return;
+                }
+                if let Some(Line::Event(event)) = read_line(line) {
+                    has_all = take(*event);
+                    taken += u64::from(has_all);
+                }
+                done += u64::from(has_all);
+            });
+            let removed = read.and_then(|()| match has_all {
+                true => fs::remove_file(&path).map_err(StoreError::file(&path)),
+                false => Ok(()),
+            });
+            if removed.is_err() || !has_all {
+                self.begun.insert(path, done);
+                return removed.map(|()| taken);
             }
-        })?;
-        if !has_all {
-            break;
         }
-        fs::remove_file(&path).map_err(StoreError::file(&path))?;
+        Ok(taken)
     }
-    Ok(taken)
 }
 
 /// Files that nobody writes any more.
@@ -136,13 +189,14 @@ fn is_left(path: &Path) -> bool {
 }
 
 /// Makes a part that is locked before anybody sees it.
-fn open_part(dir: &Path, name: &str, number: u32) -> Result<(File, PathBuf), StoreError> {
+fn open_part(dir: &Path, name: &str, number: u32) -> Result<Part, StoreError> {
     let path = dir.join(format!("{name}-{number:06}.{OPEN}"));
     let draft = path.with_extension("new");
-    let failed = StoreError::file(&path);
-    let made = private_file().write(true).create(true).truncate(true).open(&draft);
+    // A draft is empty. What is cut off of a part later must not leave a hole, so lines go to its end.
+    let made = private_file().append(true).create(true).open(&draft);
     let made = made.and_then(|file| file.lock().and_then(|()| fs::rename(&draft, &path)).map(|()| file));
-    made.map(|file| (file, path.clone())).map_err(failed)
+    let file = made.map_err(StoreError::file(&path))?;
+    Ok(Part { file, path, bytes: 0 })
 }
 
 #[cfg(test)]
@@ -152,11 +206,11 @@ mod tests {
 
     fn taken(dir: &Path) -> Vec<String> {
         let mut ids = Vec::new();
-        take_handed_over(dir, |event| {
+        let take = |event: Event| {
             ids.push(event.id);
             true
-        })
-        .unwrap();
+        };
+        HandedOver::default().take(dir, take).unwrap();
         ids
     }
 
@@ -185,13 +239,38 @@ mod tests {
             writer.write(&step(id, "r", 1)).unwrap();
         }
         writer.close().unwrap();
-        let mut seen = 0;
-        let count = take_handed_over(dir.path(), |_| {
-            seen += 1;
-            seen < 2
+        let mut reader = HandedOver::default();
+        let mut seen = Vec::new();
+        let count = reader.take(dir.path(), |event| {
+            seen.push(event.id);
+            seen.len() < 2
         });
-        assert_eq!((count.unwrap(), seen), (1, 2), "nothing is offered after a refusal");
-        assert_eq!(taken(dir.path()), ["a", "b", "c"], "the whole file comes again");
+        assert_eq!((count.unwrap(), seen), (1, vec!["a".to_owned(), "b".to_owned()]), "nothing after a refusal");
+        assert_eq!(reader.take(dir.path(), |_| false).unwrap(), 0);
+        let mut seen = Vec::new();
+        let count = reader.take(dir.path(), |event| {
+            seen.push(event.id);
+            seen.len() < 2
+        });
+        assert_eq!((count.unwrap(), seen), (1, vec!["b".to_owned(), "c".to_owned()]), "what was taken is not offered");
+        assert_eq!(taken(dir.path()), ["a", "b", "c"], "another process has taken nothing yet");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_deleted_is_not_taken_again() {
+        let dir = tempfile::tempdir().unwrap();
+        Handover::begin(dir.path(), "w").unwrap();
+        let path = dir.path().join(FOLDER).join("w-000000.jsonl");
+        let mut line = Vec::new();
+        assert!(write_event(&mut line, &step("a", "r", 1)));
+        fs::write(&path, &line).unwrap();
+        let mut reader = HandedOver::default();
+        // It is gone before it can be deleted, and then there again.
+        let gone = reader.take(dir.path(), |_| fs::remove_file(&path).is_ok());
+        assert!(gone.is_err(), "{gone:?}");
+        fs::write(&path, &line).unwrap();
+        assert_eq!(reader.take(dir.path(), |_| panic!("it was taken")).unwrap(), 0);
+        assert!(!path.exists());
     }
 
     #[test]
@@ -202,6 +281,47 @@ mod tests {
         assert!(write_event(&mut line, &step("a", "r", 1)));
         writer.bytes = HANDOVER_BYTES - line.len() as u64;
         assert!(writer.write(&step("a", "r", 1)).is_ok());
+        let waits = File::create(dir.path().join(FOLDER).join("w-000009.jsonl")).unwrap();
+        waits.set_len(HANDOVER_BYTES - line.len() as u64).unwrap();
         assert!(writer.write(&step("b", "r", 1)).is_err());
+        File::create(dir.path().join(FOLDER).join("x-000000.jsonl")).unwrap().set_len(HANDOVER_BYTES).unwrap();
+        waits.set_len(0).unwrap();
+        assert!(writer.write(&step("b", "r", 1)).is_ok(), "what was taken makes room");
+    }
+
+    #[test]
+    fn of_a_long_event_the_money_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Handover::begin(dir.path(), "w").unwrap();
+        let long = Event { path: "x".repeat(EVENT_LINE_BYTES), ..step("a", "r", 1) };
+        writer.write(&long).unwrap();
+        writer.close().unwrap();
+        let mut costs = Vec::new();
+        let take = |event: Event| {
+            costs.push((event.id, event.cost));
+            true
+        };
+        HandedOver::default().take(dir.path(), take).unwrap();
+        assert_eq!(costs, [(long.id, long.cost)]);
+    }
+
+    #[test]
+    fn half_a_line_spoils_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Handover::begin(dir.path(), "w").unwrap();
+        writer.write(&step("a", "r", 1)).unwrap();
+        // The disk takes half a line, and then nothing, not even a cut.
+        let part = writer.part.as_mut().unwrap();
+        part.file.write_all(b"{\"event\":{").unwrap();
+        part.file = File::open(&part.path).unwrap();
+        assert!(writer.write(&step("b", "r", 2)).is_err());
+        writer.write(&step("c", "r", 3)).unwrap();
+        // It can be cut, and the next line stands where it was.
+        let part = writer.part.as_mut().unwrap();
+        part.file.write_all(b"{\"event\":{").unwrap();
+        part.file.set_len(part.bytes).unwrap();
+        writer.write(&step("d", "r", 4)).unwrap();
+        drop(writer);
+        assert_eq!(taken(dir.path()), ["a", "c", "d"]);
     }
 }

@@ -39,7 +39,7 @@ use crate::state::RunTotals;
 
 pub use elsewhere::HistoryElsewhere;
 pub use embedded::EmbeddedHistory;
-pub use handover::{Handover, take_handed_over};
+pub use handover::{HandedOver, Handover};
 pub use ingest::IngestStatus;
 pub use open_calls::OpenCall;
 pub use query::{

@@ -90,11 +90,12 @@ fn what_is_written_can_be_taken() {
     tally.close();
     tally.take(&call("c", "cmd-00000001"));
     let mut ids = Vec::new();
-    sprag_store::history::take_handed_over(dir.path(), |event| {
-        ids.push(event.id);
-        true
-    })
-    .unwrap();
+    sprag_store::history::HandedOver::default()
+        .take(dir.path(), |event| {
+            ids.push(event.id);
+            true
+        })
+        .unwrap();
     assert_eq!(ids, ["req_a", "req_b"]);
     assert_eq!(tally.seen().sums.steps, 3);
 }
