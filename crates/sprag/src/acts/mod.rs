@@ -33,7 +33,7 @@ pub use self::tokens::{IssuedToken, TokenOrder};
 use crate::app::App;
 
 /// Who Sprag is when it acts by itself.
-const SPRAG: &str = "sprag";
+pub(crate) const SPRAG: &str = "sprag";
 
 /// A kill that somebody asks for.
 #[derive(Clone, Debug)]

@@ -112,9 +112,9 @@ impl Home {
         let _ = tokio::time::timeout(ALERTS, delivered).await;
     }
 
-    /// Puts what was handed over on record where nobody else will, and takes the directory away.
-    pub(super) fn leave(&self, main: &Settings) -> Record {
-        let _ = fs::remove_dir_all(&self.path);
+    /// Puts what was handed over on record where nobody else will. The directory stays until that is done: it tells others
+    /// that a command is at work (`are_at_work`).
+    pub(super) fn leave(self, main: &Settings) -> Record {
         let kept = App::new(main.clone(), Clock::Real, Ids::Random).and_then(|app| {
             app.adopt_waiting()?;
             Ok(app.history.flush()?)
@@ -125,6 +125,17 @@ impl Home {
             Err(error) => Record::Waiting(format!("{error:#}")),
         }
     }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Whether commands run in a data directory, or end. One that ends may have the directory for a moment.
+pub(crate) fn are_at_work(main: &Path) -> bool {
+    fs::read_dir(main.join(FOLDER)).is_ok_and(|mut homes| homes.next().is_some())
 }
 
 /// Takes away directories whose command is gone.

@@ -23,7 +23,8 @@ mod tally;
 mod terminal;
 mod variables;
 
-use std::io::{IsTerminal, Write};
+use std::fs::File;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::asked::Asked;
 use self::home::Home;
+pub(crate) use self::home::are_at_work;
 use self::prepare::{Prepared, prepare};
 use self::programs::Program;
 use self::report::Report;
@@ -129,9 +131,10 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     let following = tokio::spawn(following);
 
     let status = Status::show(asked.status, asked.budget, tally.clone());
-    // With a terminal to read from the command shares our group, so that keys, job control and the shell's pipes work as
-    // without Sprag; otherwise it leads a group of its own, and all of it can be signalled at once.
-    let has_own_group = !std::io::stdin().is_terminal();
+    // Where there is a terminal the command shares our group, so that keys, job control and the shell's pipes work as without
+    // Sprag, also for one that reads from a pipe and asks on the terminal; otherwise it leads a group of its own, and all
+    // of it can be signalled at once.
+    let has_own_group = File::open("/dev/tty").is_err();
     let caught = signals::catch(has_own_group)?;
     let started = match program.start(has_own_group) {
         Ok(started) => started,
@@ -168,7 +171,10 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     report.shown_at(app.dashboard_url(), main.data_dir.display().to_string());
     drop(app);
     report.record = home.leave(&main);
-    report.tell(asked)?;
+    // The command has ended as it has, whatever becomes of the report.
+    if let Err(error) = report.tell(asked) {
+        say(&format!("{error:#}"));
+    }
     Ok(ended.exit_code())
 }
 

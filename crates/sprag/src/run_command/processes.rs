@@ -4,7 +4,12 @@
 //! out of it, not by a group or a session of its own either. Elsewhere it is the command's group, or the command alone where
 //! it shares ours.
 
+#[cfg(target_os = "linux")]
+use anyhow::Context;
+use anyhow::Result;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+#[cfg(target_os = "linux")]
+use rustix::process::{WaitOptions, waitpid};
 
 /// The command, and what it started.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +37,29 @@ impl Processes {
             // In a group of its own the command has it already; a second one of the same kind changes nothing.
             let _ = kill_process(process, signal);
         }
+    }
+
+    /// Lets go of processes that came to us when they lost their parent and have ended, for as long as this process lives.
+    ///
+    /// # Errors
+    /// When the ends of processes cannot be heard of.
+    pub(super) fn reap_orphans(self) -> Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let mut ends = signal(SignalKind::child()).context("catching SIGCHLD")?;
+            tokio::spawn(async move {
+                while ends.recv().await.is_some() {
+                    // The command is waited for elsewhere, so not simply whichever child has ended.
+                    for orphan in linux::ended_children(rustix::process::getpid()) {
+                        if orphan != self.command {
+                            let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
+                        }
+                    }
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Those that still run.
@@ -65,11 +93,8 @@ mod linux {
     /// The processes below one, without those that have ended and wait to be noticed.
     pub(super) fn descendants(of: Pid) -> Vec<Pid> {
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        for entry in entries {
-            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            if let Some((pid, parent)) = pid.zip(parent(&stat)) {
+        for (pid, stat) in all() {
+            if let Some(Stat { parent, has_ended: false }) = read(&stat) {
                 children.entry(parent).or_default().push(pid);
             }
         }
@@ -83,12 +108,34 @@ mod linux {
         found
     }
 
-    /// The parent of a process that runs. Its name stands in brackets and may hold anything.
-    fn parent(stat: &str) -> Option<i32> {
+    /// The children of a process that have ended and wait to be noticed.
+    pub(super) fn ended_children(of: Pid) -> Vec<Pid> {
+        let of = of.as_raw_nonzero().get();
+        let is_one = |stat: &str| read(stat).is_some_and(|stat| stat.parent == of && stat.has_ended);
+        all().filter(|(_, stat)| is_one(stat)).filter_map(|(pid, _)| Pid::from_raw(pid)).collect()
+    }
+
+    /// Every process, and what the system says of it.
+    fn all() -> impl Iterator<Item = (i32, String)> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            Some((pid, fs::read_to_string(entry.path().join("stat")).ok()?))
+        })
+    }
+
+    #[derive(Debug, PartialEq)]
+    struct Stat {
+        parent: i32,
+        has_ended: bool,
+    }
+
+    /// Reads what the system says of a process. Its name stands in brackets and may hold anything.
+    fn read(stat: &str) -> Option<Stat> {
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        (state != "Z" && state != "X").then_some(parent)
+        Some(Stat { parent, has_ended: state == "Z" || state == "X" })
     }
 
     #[cfg(test)]
@@ -97,10 +144,10 @@ mod linux {
 
         #[test]
         fn the_parent_stands_behind_the_name() {
-            assert_eq!(parent("12 (sh) S 7 12 12 0 -1"), Some(7));
-            assert_eq!(parent("12 (a) Z 9) R 7 12"), Some(7));
-            assert_eq!(parent("12 (sh) Z 7 12"), None, "it has ended");
-            assert_eq!(parent(""), None);
+            assert_eq!(read("12 (sh) S 7 12 12 0 -1"), Some(Stat { parent: 7, has_ended: false }));
+            assert_eq!(read("12 (a) Z 9) R 7 12"), Some(Stat { parent: 7, has_ended: false }));
+            assert_eq!(read("12 (sh) Z 7 12"), Some(Stat { parent: 7, has_ended: true }));
+            assert_eq!(read(""), None);
         }
     }
 }

@@ -61,20 +61,19 @@ impl Report {
     /// # Errors
     /// When a file for it cannot be written.
     pub(super) fn tell(&self, asked: &Asked) -> Result<()> {
+        let mut written = Ok(());
         if let Some(file) = &asked.json {
             let text = serde_json::to_string_pretty(&self.as_json())? + "\n";
-            match file {
-                Some(file) => fs::write(file, text).with_context(|| format!("writing {}", file.display()))?,
-                None => std::io::stderr().write_all(text.as_bytes()).unwrap_or_default(),
-            }
-            if file.is_none() {
+            let Some(file) = file else {
+                let _ = std::io::stderr().write_all(text.as_bytes());
                 return Ok(());
-            }
+            };
+            written = fs::write(file, text).with_context(|| format!("cannot write the report to {}", file.display()));
         }
         if !asked.quiet || self.stopped.is_some() {
             let _ = std::io::stderr().write_all(self.as_text().as_bytes());
         }
-        Ok(())
+        written
     }
 
     /// For programs. Amounts are exact in nano-dollars.

@@ -74,6 +74,7 @@ pub(super) async fn supervise(
     let processes = Processes { command, has_own_group };
     let terminal = Terminal::remember();
     caught.pass_on(processes);
+    processes.reap_orphans()?;
     let mut ending = tokio::task::spawn_blocking(move || child.wait());
     let mut stops = tally.stops();
     let mut stopped = stops.borrow_and_update().clone();
@@ -88,7 +89,11 @@ pub(super) async fn supervise(
             }
             () = until(ends_at) => {
                 ends_at = None;
-                app.kill(time_is_up(&orders)).await.context("ending the run")?;
+                let order = time_is_up(&orders);
+                if app.kill(order.clone()).await.is_err() {
+                    // A disk that takes no kill is no reason to go on.
+                    tally.end(Stop::of(order));
+                }
             }
         }
     }

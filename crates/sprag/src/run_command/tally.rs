@@ -8,8 +8,11 @@ use sprag_core::event::{Act, ActKind, Ending, Event, EventKind, RunRecord};
 use sprag_core::id::RunId;
 use sprag_core::limits::{COMMAND_RUNS, COMMAND_STOPS};
 use sprag_core::money::NanoUsd;
+use sprag_core::policy::KillScope;
 use sprag_store::history::Handover;
 use tokio::sync::watch;
+
+use crate::acts::KillOrder;
 
 /// Follows the events of one command.
 pub(super) struct Tally {
@@ -87,6 +90,22 @@ pub(super) struct Seen {
     pub(super) trouble: Option<String>,
 }
 
+impl Stop {
+    /// What a kill says.
+    pub(super) fn of(order: KillOrder) -> Stop {
+        let run = match &order.scope {
+            KillScope::Run { run, .. } => Some(run.for_caller().to_owned()),
+            _ => None,
+        };
+        Stop { run, reason: order.reason, summary: summary_of(order.proof.as_ref()), proof: order.proof }
+    }
+}
+
+/// The sentence in a proof.
+fn summary_of(proof: Option<&serde_json::Value>) -> Option<String> {
+    proof.and_then(|proof| proof.get("summary")?.as_str()).map(str::to_owned)
+}
+
 impl Tally {
     pub(super) fn new(command: RunId, handover: Handover) -> Tally {
         let inner = Inner {
@@ -125,13 +144,23 @@ impl Tally {
 
     /// Somebody else ends the command.
     pub(super) fn end(&self, stop: Stop) {
-        self.lock().stops.push(stop.clone());
+        self.note(stop.clone());
         self.must_end(stop);
+    }
+
+    /// Somebody else stops a part of it, or lets it wait. Said once, however often it is heard.
+    pub(super) fn note(&self, stop: Stop) {
+        self.lock().note(stop);
     }
 
     /// Whether a run is the command, or one of its conversations.
     pub(super) fn knows(&self, run: &RunId) -> bool {
         *run == self.command || self.lock().runs.contains_key(run)
+    }
+
+    /// Whether the command ends with a run that it knows.
+    pub(super) fn ends_with(&self, run: &RunId) -> bool {
+        self.knows(run) && self.lock().is_the_commands(&self.command, run)
     }
 
     /// Why the command must end, as soon as it must.
@@ -219,17 +248,20 @@ impl Inner {
         if !matches!(act.what, ActKind::Kill | ActKind::Pause | ActKind::Deactivate) {
             return None;
         }
-        let summary = act.proof.as_ref().and_then(|proof| proof.get("summary")?.as_str()).map(str::to_owned);
         let stop = Stop {
             run: run.map(|run| run.id.for_caller().to_owned()),
             reason: act.reason.clone(),
-            summary,
+            summary: summary_of(act.proof.as_ref()),
             proof: act.proof.clone(),
         };
-        if self.stops.len() < COMMAND_STOPS {
-            self.stops.push(stop.clone());
-        }
+        self.note(stop.clone());
         Some(stop)
+    }
+
+    fn note(&mut self, stop: Stop) {
+        if self.stops.len() < COMMAND_STOPS && !self.stops.contains(&stop) {
+            self.stops.push(stop);
+        }
     }
 
     /// Whether a run is the command itself or a conversation of its own. A part of one may end while the others go on: the

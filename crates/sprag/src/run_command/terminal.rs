@@ -2,7 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 /// Leaves the second screen, goes below what stands on the first, shows the cursor, and switches off what full-screen programs switch on: pasting in brackets,
 /// reports of the mouse, colours.
@@ -18,10 +19,15 @@ impl Terminal {
         Terminal(stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten())
     }
 
-    /// Puts it back, after a command that was ended by force.
+    /// Puts it back, after a command that was ended by force. In the background the terminal is somebody else's, and whoever
+    /// sets it from there is stopped.
     pub(super) fn restore(&self) {
         let Some(settings) = &self.0 else { return };
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, settings);
+        let stdin = std::io::stdin();
+        if tcgetpgrp(&stdin).ok() != Some(getpgrp()) {
+            return;
+        }
+        let _ = tcsetattr(stdin, OptionalActions::Now, settings);
         let mut err = std::io::stderr();
         if err.is_terminal() {
             let _ = err.write_all(PLAIN.as_bytes()).and_then(|()| err.flush());

@@ -110,3 +110,33 @@ fn what_goes_on_in_the_background_is_left_alone() {
     kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     wait_for("its end", || (!is_alive(&pid)).then_some(()));
 }
+
+#[test]
+fn what_loses_its_parent_and_ends_is_let_go() {
+    let scene = Scene::new();
+    let script = "sh -c 'sleep 0.1 & echo $! > orphan'; while [ ! -e go ]; do sleep 0.01; done; exit 6";
+    let child = scene.shell(&["--quiet"], script).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let orphan = scene.wait_for_file("orphan");
+    let entry = std::path::Path::new("/proc").join(orphan.trim());
+    wait_for("its end", || (!entry.exists()).then_some(()));
+    std::fs::write(scene.dir.path().join("go"), "").unwrap();
+    finished(child).assert_code(6);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_changes_no_exit_code() {
+    let scene = Scene::new();
+    finish(&mut scene.shell(&["--json=missing/report.json"], "exit 4"))
+        .assert_code(4)
+        .assert_says("cannot write the report to missing/report.json")
+        .assert_says("made no call through Sprag");
+}
+
+#[test]
+fn a_port_that_is_taken_leaves_nothing_behind() {
+    let scene = Scene::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    finish(&mut scene.sprag(&["--port", &port, "--", "true"])).assert_code(1).assert_says("choose another port");
+    assert_eq!(std::fs::read_dir(scene.data().join("commands")).unwrap().count(), 0);
+}

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use sprag_core::event::ActKind;
+use sprag_store::DataDir;
 use sprag_store::history::RunStatus;
 use sprag_testkit::client::{self, Call, Whole};
 
@@ -54,17 +55,25 @@ const TOKEN: &str = "a-token-for-tests-only-0123456789abcdef";
 
 impl Server {
     fn start(scene: &Scene) -> Server {
-        let log = scene.dir.path().join("serve.log");
-        let child = Command::new(env!("CARGO_BIN_EXE_sprag"))
+        Server::ready(scene, Server::spawn(scene))
+    }
+
+    fn spawn(scene: &Scene) -> Child {
+        let file = |name| fs::File::create(scene.dir.path().join(name)).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_sprag"))
             .args(["serve", "--proxy", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"])
             .arg(scene.data())
             .env("SPRAG_ADMIN_TOKEN", TOKEN)
-            .stdout(fs::File::create(&log).unwrap())
-            .stderr(Stdio::null())
+            .stdout(file("serve.out"))
+            .stderr(file("serve.log"))
             .spawn()
-            .unwrap();
+            .unwrap()
+    }
+
+    /// Waits until it says where it listens.
+    fn ready(scene: &Scene, child: Child) -> Server {
         let admin = wait_for("the server", || {
-            let text = fs::read_to_string(&log).ok()?;
+            let text = fs::read_to_string(scene.dir.path().join("serve.out")).ok()?;
             let line = text.split_inclusive('\n').find(|line| line.contains("dashboard") && line.ends_with('\n'))?;
             line.trim().rsplit("http://").next().map(|address| address.trim_end_matches('/').to_owned())
         });
@@ -142,6 +151,26 @@ fn a_kill_on_the_dashboard_ends_it() {
 }
 
 #[test]
+fn a_pause_on_the_dashboard_holds_it_until_it_is_taken_back() {
+    let scene = Scene::new();
+    let server = Server::start(&scene);
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run_command/agent.py");
+    let script = "echo $SPRAG_RUN > begun
+        while python3 \"$0\" ask Hello. 2> /dev/null; do :; done; echo refused > refused
+        until python3 \"$0\" ask Hello. 2> /dev/null; do :; done; exit 6";
+    let mut command = scene.shell(&["--preset", "observe"], script);
+    let child = command.arg(agent).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = scene.wait_for_file("begun").trim().to_owned();
+    let order = json!({ "scope": format!("run:default/{run}"), "reason": "a look first", "pause": true });
+    let answer = server.ask(client::post_json(server.url("/kills"), &order));
+    assert!(answer.status.is_success(), "{}", answer.json());
+    scene.wait_for_file("refused");
+    let answer = server.ask(client::post_json(server.url(&format!("/runs/default/{run}/resume")), &json!({})));
+    assert!(answer.status.is_success(), "{}", answer.json());
+    finished(child).assert_code(6).assert_says("(a look first): paused by");
+}
+
+#[test]
 fn an_agent_that_is_stopped_on_the_dashboard_is_stopped_in_a_command() {
     let scene = Scene::new();
     {
@@ -153,6 +182,20 @@ fn an_agent_that_is_stopped_on_the_dashboard_is_stopped_in_a_command() {
     }
     let ended = finish(&mut scene.agent(&["--json"], &["ask", "Hello."]));
     assert_eq!(ended.report()["refusals"]["agent_inactive"], 1, "also once the server is gone: {}", ended.stderr);
+}
+
+#[test]
+fn a_server_waits_for_a_command_that_ends() {
+    let scene = Scene::new();
+    // As it is while a command puts on record what it did.
+    let held = DataDir::open(&scene.data()).unwrap();
+    fs::create_dir_all(scene.data().join("commands/cmd-00000001")).unwrap();
+    let child = Server::spawn(&scene);
+    wait_for("the server to wait", || {
+        fs::read_to_string(scene.dir.path().join("serve.log")).ok()?.contains("waiting for a command").then_some(())
+    });
+    drop(held);
+    Server::ready(&scene, child);
 }
 
 #[test]

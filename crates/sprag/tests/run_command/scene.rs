@@ -38,10 +38,11 @@ impl Scene {
         self.dir.path().join("data")
     }
 
-    /// `sprag run` with these words behind the usual ones, in an environment of its own.
+    /// `sprag run` with these words behind the usual ones, in an environment of its own. Also in a session of its own: whoever
+    /// runs the tests may have a terminal.
     pub(crate) fn sprag(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sprag"));
-        command.args(["run", "--data"]).arg(self.data());
+        let mut command = Command::new("setsid");
+        command.args([env!("CARGO_BIN_EXE_sprag"), "run", "--data"]).arg(self.data());
         for name in ["openai", "anthropic", "gemini"] {
             command.args(["--provider", &format!("{name}={}", self.provider.url())]);
         }

@@ -71,3 +71,17 @@ fn grandchildren_are_ended_too_wherever_they_went() {
     }
     assert_eq!(fs::read_dir(scene.data().join("commands")).unwrap().count(), 0, "nothing is left behind");
 }
+
+#[test]
+fn one_whose_kill_cannot_be_written_is_ended_all_the_same() {
+    let scene = Scene::new();
+    // Whoever else writes to the catalog keeps it for as long as the command lives.
+    let script = "import glob, os, sqlite3, time
+catalog = sqlite3.connect(glob.glob('data/commands/*/catalog.db')[0], isolation_level=None)
+catalog.execute('BEGIN IMMEDIATE')
+print(os.getpid(), file=open('pid', 'w'), flush=True)
+time.sleep(600)";
+    let ended = finish(&mut scene.sprag(&["--timeout", "2", "--grace", "1", "--", "python3", "-c", script]));
+    ended.assert_code(3).assert_says("(timeout)").assert_says("the command has had its 2 seconds");
+    assert!(!is_alive(&scene.wait_for_file("pid")));
+}

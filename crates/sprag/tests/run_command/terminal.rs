@@ -37,7 +37,14 @@ struct Terminal {
 }
 
 impl Terminal {
+    /// The command is one of a scene, whose session this one takes the place of.
     fn start(command: &Command) -> Terminal {
+        Terminal::start_behind(&[], command)
+    }
+
+    /// The same with a program before it that starts it.
+    fn start_behind(starter: &[&str], command: &Command) -> Terminal {
+        assert_eq!(command.get_program(), "setsid");
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -46,7 +53,7 @@ impl Terminal {
         tcsetwinsize(&slave, Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let side = || Stdio::from(slave.try_clone().unwrap());
         let mut session = Command::new("setsid");
-        session.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args()).env_clear();
+        session.args(["--ctty", "--wait"]).args(starter).args(command.get_args()).env_clear();
         session.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm-256color");
         session.current_dir(command.get_current_dir().unwrap());
         let program = session.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
@@ -184,4 +191,25 @@ fn a_terminal_that_was_left_raw_is_put_back() {
     };
     assert_eq!((second, hidden), (false, false));
     assert_eq!(terminal.wait(), 3);
+}
+
+#[test]
+fn a_command_that_reads_from_a_pipe_can_ask_on_the_terminal() {
+    let scene = Scene::new();
+    let command = scene.shell(&["--quiet"], "read piped; echo ready; read answer < /dev/tty; echo \"$piped, $answer\"");
+    let mut terminal = Terminal::start_behind(&["sh", "-c", "echo a change | \"$0\" \"$@\""], &command);
+    terminal.wait_for("the question", |screen, _, _| screen.contents().contains("ready"));
+    terminal.press("yes\n");
+    terminal.wait_for("the answer", |screen, _, _| screen.contents().contains("a change, yes"));
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn in_the_background_the_terminal_is_left_alone() {
+    let scene = Scene::new();
+    let command = scene.shell(&["--timeout", "1", "--grace", "0"], "trap '' TERM; while :; do sleep 0.01; done");
+    // A shell with jobs, which waits for one that it does not show.
+    let mut terminal = Terminal::start_behind(&["sh", "-c", "set -m; \"$0\" \"$@\" & wait $!; echo code $?"], &command);
+    terminal.wait_for("the end", |screen, _, _| screen.contents().contains("code 3"));
+    assert_eq!(terminal.wait(), 0);
 }
