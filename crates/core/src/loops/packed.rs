@@ -199,18 +199,19 @@ impl<'a> Reader<'a> {
                     at += 1;
                 }
                 let ones = bits.trailing_ones().min(filled);
-                gap = gap.wrapping_add((ones as u16) << width);
+                gap = gap.saturating_add(u16::try_from(u64::from(ones) << width).unwrap_or(u16::MAX));
                 bits >>= ones;
                 filled -= ones;
                 if filled > width || at == list.len() {
                     break;
                 }
             }
-            gap = gap.wrapping_add((bits >> 1) as u16 & ((1 << width) - 1));
+            gap = gap.saturating_add((bits >> 1) as u16 & ((1 << width) - 1));
             let used = (width + 1).min(filled);
             bits >>= used;
             filled -= used;
-            number = number.wrapping_add(gap);
+            // Bytes that nobody wrote must come out in order, too.
+            number = number.saturating_add(gap);
             *place = number;
         }
         // What was read too far belongs to what follows.
@@ -260,6 +261,17 @@ mod tests {
             prop_assert_eq!(&into[..numbers.len()], &numbers[..]);
             prop_assert_eq!((reader.ascending(&mut into), into[0], into[1]), ((2, !mark), 7, 300));
             prop_assert!(reader.is_at_end());
+        }
+
+        #[test]
+        fn lists_that_nobody_wrote_come_out_in_order(
+            width in any::<u8>(), bytes in prop::collection::vec(prop_oneof![Just(0xff_u8), any::<u8>()], 0..200),
+        ) {
+            let bytes = [&[0xfe, width][..], &bytes].concat();
+            let mut into = [0; 127];
+            let (count, _) = Reader::new(&bytes).ascending(&mut into);
+            prop_assert!(into[..count].is_sorted());
+            put_ascending(&mut Vec::new(), &into[..count], false);
         }
     }
 
