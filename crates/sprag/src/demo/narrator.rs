@@ -65,7 +65,7 @@ impl<'a, W: Write> Narrator<'a, W> {
         let totals = app.history.totals(Timestamp(0), None)?;
         writeln!(
             self.out,
-            "\n{} calls in {} would have cost {}; {} were stopped. {} goes with it.",
+            "\n{} calls in {} would have cost {}; stopped: {}. {} goes with it.",
             show::count(totals.requests),
             show::seconds(self.began.elapsed().as_secs()),
             show::usd_headline(totals.cost),
@@ -74,7 +74,7 @@ impl<'a, W: Write> Narrator<'a, W> {
         )?;
         writeln!(
             self.out,
-            "Next: `sprag` starts it for your own agents; `sprag replay ~/.claude/projects` judges what they did before."
+            "Next: `sprag run -- CMD` guards one command, `sprag` all your agents; `sprag replay` judges what they did before."
         )?;
         Ok(self.out.flush()?)
     }
