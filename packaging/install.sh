@@ -84,7 +84,7 @@ found=$(sha256sum "$work/$name" | cut -d ' ' -f 1)
 mkdir "$work/unpacked"
 tar -xzf "$work/$name" -C "$work/unpacked" --strip-components=1 --no-same-owner
 [ -f "$work/unpacked/sprag" ] || fail "$name holds no program sprag"
-version=$("$work/unpacked/sprag" --version) || fail "the program in $name does not run on this machine"
+version=$("$work/unpacked/sprag" -V) || fail "the program in $name does not run on this machine"
 
 install -d "$prefix/bin" || fail "$prefix/bin cannot be made; use sudo, or another --prefix"
 install -m 0755 "$work/unpacked/sprag" "$prefix/bin/sprag" || fail "$prefix/bin cannot be written; use sudo, or another --prefix"
