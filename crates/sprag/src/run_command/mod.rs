@@ -152,7 +152,8 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     following.abort();
     let _ = following.await;
 
-    if ended.stopped.is_none() {
+    // One that is killed itself stays so; one that ended because a part of it was killed is over.
+    if app.catalog.snapshot().kills.of_run(&run.agent, &run.id).is_none() {
         record(&app, &run, ActKind::EndCommand, &program.name());
     }
     shutdown.cancel();

@@ -29,7 +29,9 @@ fn without_a_server_it_is_on_record_at_once() {
     let run = calls[5].run.clone().unwrap();
     assert_eq!(run.parent.as_ref().map(|parent| parent.as_str()), Some(command));
     assert_eq!(scene.run(run.id.as_str()).unwrap().status, RunStatus::Killed);
-    assert_eq!(scene.run(command).unwrap().steps, 0, "its calls are those of its parts");
+    let whole = scene.run(command).unwrap();
+    assert_eq!(whole.steps, 0, "its calls are those of its parts");
+    assert_eq!(whole.status, RunStatus::Finished, "it is over, though only a part of it was killed");
     assert!(fs::read_dir(scene.data().join("handover")).unwrap().next().is_none(), "everything was taken");
 }
 
