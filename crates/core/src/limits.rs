@@ -264,6 +264,10 @@ pub const JWKS_KEYS: usize = 64;
 /// Most bytes that detection keeps of a run that works, by default rules; of one that its caller did not name, three
 /// quarters.
 pub const RUN_BYTES: usize = 2048;
+/// Most bytes of what detection keeps of a run, written down for another node; longer ones are not read.
+pub const PACKED_RUN_BYTES: usize = 4 << 10;
+/// The same of an agent.
+pub const PACKED_AGENT_BYTES: usize = 8 << 10;
 /// Models that one request may name: the one asked for and those to ask instead.
 pub const FALLBACK_MODELS: usize = 16;
 /// Places in which the ledger notes that accounts have changed; accounts that share one are read again for each other.

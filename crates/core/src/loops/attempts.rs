@@ -1,6 +1,6 @@
 //! Which requests of a run are attempts of one that was never answered: those are retries, not loops.
 
-use super::packed::{Kept, Reader, narrow, put_signed};
+use super::packed::{Kept, Reader, narrow, put_piece, put_signed};
 use crate::limits::ATTEMPTS;
 
 /// The last requests of a run and whether they were answered. They lie packed: some five bytes each.
@@ -66,15 +66,29 @@ impl Attempts {
         }
     }
 
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        put_piece(bytes, self.0.bytes());
+    }
+
+    /// Reads what was written; None where it holds more than is ever kept.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Attempts> {
+        let mut attempts = Attempts::default();
+        attempts.0.set(reader.piece());
+        let recent = attempts.unpack();
+        attempts.pack(&recent);
+        (recent.len() <= ATTEMPTS).then_some(attempts)
+    }
+
     /// Newest last.
     fn unpack(&self) -> Vec<Attempt> {
         let mut recent = Vec::with_capacity(ATTEMPTS + 1);
         let mut reader = Reader::new(self.0.bytes());
-        let mut step = 0;
+        let mut step = 0_i64;
         while !reader.is_at_end() {
             let end = reader.four();
             let number = reader.signed();
-            step += number >> OUTCOME_BITS;
+            step = step.saturating_add(number >> OUTCOME_BITS);
             let outcome = match number & ((1 << OUTCOME_BITS) - 1) {
                 0 => Outcome::Open,
                 1 => Outcome::Answered,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::packed::{Reader, bits, put_number};
 use super::{Action, Common, Detector, Finding, Mode, Rules};
 use crate::limits::STRIKE_STEPS;
 
@@ -76,6 +77,29 @@ impl Strikes {
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.of.as_ref().map_or(0, |of| size_of_val(&**of))
+    }
+
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        let of = self.of.as_deref().copied().unwrap_or_default();
+        bytes.push(bits(of.map(|strike| strike != Strike::default())));
+        for Strike { number, step, mode } in of.into_iter().filter(|strike| *strike != Strike::default()) {
+            bytes.push(mode as u8);
+            put_number(bytes, u64::from(number));
+            put_number(bytes, u64::from(step));
+        }
+    }
+
+    /// Reads what was written.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Strikes> {
+        let mut strikes = Strikes::default();
+        let struck = reader.byte();
+        for detector in (0..Detector::ALL.len()).filter(|detector| struck >> detector & 1 == 1) {
+            let mode = reader.mode()?;
+            let number = u16::try_from(reader.number()).ok()?;
+            strikes.of.get_or_insert_default()[detector] = Strike { number, step: reader.small()?, mode };
+        }
+        Some(strikes)
     }
 
     fn strike(&mut self, finding: Finding, rules: &Rules, step: u32) -> Verdict {

@@ -1,7 +1,11 @@
 //! Records as bytes: what is kept of a run lies packed, and is spread out only while it is looked at.
 //!
 //! A hundred thousand runs are kept at once. Small numbers take one byte, hashes as many as telling apart needs.
-//! Bytes that end too early read as zeros: they were written by this process, so there is nobody to report to.
+//! Bytes that end too early read as zeros: they were written by this process, so there is nobody to report to. Those that
+//! come from elsewhere are written down anew and compared: what was cut or changed comes out differently.
+
+use super::{Mode, PromptScope};
+use crate::time::Timestamp;
 
 /// Room for a record comes in these steps. Records of all sizes that grow byte by byte would leave the allocator with
 /// holes that fit nobody.
@@ -77,6 +81,22 @@ pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
 /// Writes a number that may be negative.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     put_number(bytes, (number << 1 ^ number >> 63) as u64);
+}
+
+/// Whether a moment that was read can have been: between far back and far ahead there is room to reckon.
+pub(super) fn is_plausible(at: Timestamp) -> bool {
+    at.0.unsigned_abs() < 1 << 52
+}
+
+/// Writes bytes behind their length.
+pub(super) fn put_piece(bytes: &mut Vec<u8>, piece: &[u8]) {
+    put_number(bytes, piece.len() as u64);
+    bytes.extend_from_slice(piece);
+}
+
+/// Writes up to eight facts into one byte, the first lowest.
+pub(super) fn bits<const N: usize>(facts: [bool; N]) -> u8 {
+    facts.iter().rev().fold(0, |bits, fact| bits << 1 | u8::from(*fact))
 }
 
 /// Writes an ascending list of at most 127 numbers without repetitions, behind its length and a mark.
@@ -169,6 +189,38 @@ impl<'a> Reader<'a> {
                 return number;
             }
         }
+    }
+
+    /// A number of 32 bits; None where it is larger.
+    pub(super) fn small(&mut self) -> Option<u32> {
+        u32::try_from(self.number()).ok()
+    }
+
+    /// How many there are of something; None where that is more than may be.
+    pub(super) fn count(&mut self, most: usize) -> Option<usize> {
+        usize::try_from(self.number()).ok().filter(|count| *count <= most)
+    }
+
+    pub(super) fn eight(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    /// A mode, written as its number.
+    pub(super) fn mode(&mut self) -> Option<Mode> {
+        let number = self.byte();
+        [Mode::Off, Mode::Shadow, Mode::Enforce].into_iter().find(|mode| *mode as u8 == number)
+    }
+
+    /// What "the prompt" is, written as a number.
+    pub(super) fn scope(&mut self) -> Option<PromptScope> {
+        let number = self.byte();
+        [PromptScope::Turn, PromptScope::LastUserMessage].into_iter().find(|scope| *scope as u8 == number)
+    }
+
+    /// Bytes behind their length.
+    pub(super) fn piece(&mut self) -> &'a [u8] {
+        let length = usize::try_from(self.number()).unwrap_or(usize::MAX);
+        self.take(length)
     }
 
     #[inline]

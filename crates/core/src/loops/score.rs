@@ -4,6 +4,8 @@
 //! answer or call counts only if it came of a similar prompt: "same question, same answer, still asking". Otherwise
 //! every classifier that says yes and every agent that polls would score.
 
+mod travel;
+
 use super::prompt::{Answer, Prompt};
 use super::simhash::{hamming, similarity_hash};
 use super::{Detector, Finding, Mode, PromptScope, Proof, ProofStep, ScoreRule};

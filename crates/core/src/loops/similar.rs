@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use self::past::{Answered, Asked, Past, mode_of};
 use super::bounded::push_bounded;
-use super::packed::{Kept, narrow};
+use super::packed::{Kept, Reader, narrow, put_piece};
 use super::prompt::{Answer, Prompt};
 use super::simhash::{hamming, similarity_hash};
 use super::words::{WordSet, numbers};
@@ -106,6 +106,28 @@ impl Similar {
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()
+    }
+
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        put_piece(bytes, self.0.bytes());
+    }
+
+    /// Reads what was written; None where it holds more than is ever kept.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Similar> {
+        let mut similar = Similar::default();
+        let piece = reader.piece();
+        if !piece.is_empty() {
+            let mut past = Past::unpack(piece);
+            for asked in &mut past.prompts {
+                asked.words = Cow::Owned(WordSet::unpack(&asked.words).pack());
+            }
+            if past.results.len() > SIMILAR_RESULTS || past.prompts.len() > SIMILAR_PROMPTS {
+                return None;
+            }
+            similar.0.set(&past.pack());
+        }
+        Some(similar)
     }
 
     fn past(&self) -> Past<'_> {

@@ -1,6 +1,6 @@
 //! The last prompts of a run and what was answered: what `exact` and `oscillation` look at.
 
-use super::packed::{Kept, Reader, narrow, put_signed};
+use super::packed::{Kept, Reader, bits, is_plausible, narrow, put_number, put_signed};
 use super::prompt::{Answer, Prompt};
 use super::{Mode, PromptScope};
 use crate::limits::RUN_PROMPTS;
@@ -118,6 +118,23 @@ impl Trail {
         }
     }
 
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend([self.scope as u8, self.count]);
+        put_number(bytes, u64::from(self.gone));
+        bytes.extend_from_slice(self.packed.bytes());
+    }
+
+    /// Reads what was written; None where it holds more than is ever kept, or a moment that never was.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Trail> {
+        let scope = reader.scope()?;
+        let count = reader.count(RUN_PROMPTS)?;
+        let mut trail = Trail { scope, gone: reader.small()?, ..Trail::default() };
+        let steps = read_footprints(reader, count);
+        trail.pack(&steps);
+        steps.iter().all(|step| is_plausible(step.at)).then_some(trail)
+    }
+
     /// The number that the next prompt will have.
     fn next(&self) -> u32 {
         self.gone.saturating_add(u32::from(self.count))
@@ -132,14 +149,13 @@ impl Trail {
         let mut bytes = Vec::with_capacity(16 * steps.len());
         let (mut step, mut second) = (0, 0);
         for footprint in steps {
-            let flags = [
+            bytes.push(bits([
                 footprint.is_results,
                 footprint.is_short,
                 footprint.is_short_answer,
                 footprint.opening != 0,
                 footprint.answer != 0,
-            ];
-            bytes.push(flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
+            ]));
             let now = footprint.at.0.div_euclid(1000);
             put_signed(&mut bytes, i64::from(footprint.step) - step);
             put_signed(&mut bytes, now - second);
@@ -157,30 +173,44 @@ impl Trail {
     }
 
     fn unpack(&self) -> Vec<Footprint> {
-        let mut reader = Reader::new(self.packed.bytes());
-        let (mut step, mut second) = (0, 0);
-        let mut steps = Vec::with_capacity(usize::from(self.count) + 1);
-        for _ in 0..self.count {
-            let flags = reader.byte();
-            let is = |bit: u8| flags >> bit & 1 == 1;
-            step += reader.signed();
-            second += reader.signed();
-            steps.push(Footprint {
-                at: Timestamp(second * 1000),
-                step: u32::try_from(step).unwrap_or(0),
-                prompt: reader.four(),
-                opening: if is(3) { reader.two() } else { 0 },
-                answer: if is(4) { reader.four() } else { 0 },
-                is_results: is(0),
-                is_short: is(1),
-                is_short_answer: is(2),
-            });
-        }
-        steps
+        read_footprints(&mut Reader::new(self.packed.bytes()), usize::from(self.count))
     }
 }
 
+fn read_footprints(reader: &mut Reader<'_>, count: usize) -> Vec<Footprint> {
+    let (mut step, mut second) = (0_i64, 0_i64);
+    let mut steps = Vec::with_capacity(count + 1);
+    for _ in 0..count {
+        let flags = reader.byte();
+        let is = |bit: u8| flags >> bit & 1 == 1;
+        step = step.saturating_add(reader.signed());
+        second = second.saturating_add(reader.signed());
+        steps.push(Footprint {
+            at: Timestamp(second.saturating_mul(1000)),
+            step: u32::try_from(step).unwrap_or(0),
+            prompt: reader.four(),
+            opening: if is(3) { reader.two() } else { 0 },
+            answer: if is(4) { reader.four() } else { 0 },
+            is_results: is(0),
+            is_short: is(1),
+            is_short_answer: is(2),
+        });
+    }
+    steps
+}
+
 impl Since {
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.mode as u8);
+        put_number(bytes, u64::from(self.from));
+    }
+
+    /// Reads what was written.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Since> {
+        Some(Since { mode: reader.mode()?, from: reader.small()? })
+    }
+
     /// Begins anew where the mode is another. To be called before the prompt is added.
     pub(super) fn set_mode(&mut self, mode: Mode, trail: &Trail) {
         if self.mode != mode {

@@ -3,6 +3,7 @@
 //! The usual is a moving average over the stretches in which the agent did something; it says nothing before there are
 //! enough of them, and nothing about amounts too small to matter.
 
+use super::packed::{Reader, put_number, put_signed};
 use super::{Action, Detector, Finding, Mode, Proof, VelocityRule};
 use crate::money::NanoUsd;
 use crate::time::Timestamp;
@@ -94,6 +95,29 @@ impl Velocity {
                 steps: super::ProofStep::all_alike(&[step], "now"),
             },
         })
+    }
+
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend([self.mode as u8, u8::from(self.has_warned)]);
+        put_signed(bytes, self.stretch);
+        put_number(bytes, u64::from(self.active_stretches));
+        for gauge in [&self.tokens, &self.nano_usd] {
+            put_number(bytes, gauge.used);
+            bytes.extend(gauge.usual.to_bits().to_le_bytes());
+        }
+    }
+
+    /// Reads what was written; None where it tells of an amount that is none.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Velocity> {
+        let (mode, has_warned) = (reader.mode()?, reader.byte() == 1);
+        let (stretch, active_stretches) = (reader.signed(), reader.small()?);
+        let mut gauge = || {
+            let gauge = Gauge { used: reader.number(), usual: f64::from_bits(reader.eight()) };
+            (gauge.usual.is_finite() && gauge.usual >= 0.0).then_some(gauge)
+        };
+        let (tokens, nano_usd) = (gauge()?, gauge()?);
+        Some(Velocity { mode, stretch, tokens, nano_usd, active_stretches, has_warned })
     }
 
     /// Goes on to the stretch of time that `now` lies in.

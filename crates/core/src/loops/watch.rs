@@ -1,6 +1,8 @@
 //! What detection keeps of a run and of an agent, and the two moments at which it looks: a request arrives, an answer
 //! is over.
 
+mod travel;
+
 use super::attempts::Outcome;
 use super::prompt::{Answer, Prompt, results_with_calls};
 use super::score::ScoreWindow;

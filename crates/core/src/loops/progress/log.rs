@@ -66,12 +66,7 @@ impl Log {
         });
 
         bytes.clear();
-        step.action.words.pack(&mut bytes);
-        if step.action.is_native {
-            step.outcome.words.pack_sample(&mut bytes);
-        } else {
-            step.outcome.words.pack(&mut bytes);
-        }
+        pack_words(step.action.is_native, &step.action.words, &step.outcome.words, &mut bytes);
         let is_full = usize::from(self.count) >= PROGRESS_WORDED;
         append(&mut self.words, &bytes, is_full, |reader| {
             Sketch::unpack(reader);
@@ -111,6 +106,40 @@ impl Log {
         steps
     }
 
+    /// Writes it down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend([self.count, self.waits]);
+        put_number(bytes, u64::from(self.number));
+        bytes.extend(self.second.to_le_bytes());
+        bytes.extend(self.thread.to_le_bytes());
+        bytes.extend_from_slice(self.steps.bytes());
+        bytes.extend_from_slice(self.words.bytes());
+    }
+
+    /// Reads what was written; None where it holds more than is ever kept.
+    pub(super) fn read(reader: &mut Reader<'_>, names: &ToolNames) -> Option<Log> {
+        let count = reader.count(PROGRESS_STEPS)?;
+        let (waits, number, second, thread) = (reader.byte(), reader.small()?, reader.four(), reader.four());
+        let mut log = Log { count: count as u8, waits, number, second, thread, ..Log::default() };
+        let (mut bytes, mut natives) = (Vec::with_capacity(1024), [false; PROGRESS_STEPS]);
+        for native in natives.iter_mut().take(count) {
+            let (step, gap) = unpack(reader, names);
+            if [gap.numbers, gap.seconds].iter().any(|gap| gap.unsigned_abs() > u64::from(u32::MAX)) {
+                return None;
+            }
+            *native = step.action.is_native;
+            pack(&step, &gap, names, &mut bytes);
+        }
+        log.steps.set(&bytes);
+        bytes.clear();
+        for is_native in &natives[count.saturating_sub(PROGRESS_WORDED)..count] {
+            let (action, outcome) = (Sketch::unpack(reader), Sketch::unpack(reader));
+            pack_words(*is_native, &action, &outcome, &mut bytes);
+        }
+        log.words.set(&bytes);
+        Some(log)
+    }
+
     /// Whether one of the last steps was a wait.
     pub(super) fn is_waiting(&self) -> bool {
         self.waits & WAITING_STEPS != 0
@@ -144,6 +173,16 @@ pub(super) fn pack(step: &Step, gap: &Gap, names: &ToolNames, bytes: &mut Vec<u8
     bytes.extend(gap.thread.iter().flat_map(|thread| thread.to_le_bytes()));
     pack_action(&step.action, step.tool_name, names, bytes);
     pack_outcome(&step.outcome, bytes);
+}
+
+/// Writes down the words of a step. Those of a native result are only ever compared, and a sample does.
+fn pack_words(is_native: bool, action: &Sketch, outcome: &Sketch, bytes: &mut Vec<u8>) {
+    action.pack(bytes);
+    if is_native {
+        outcome.pack_sample(bytes);
+    } else {
+        outcome.pack(bytes);
+    }
 }
 
 /// Adds a record. Where there is no room the oldest goes: what `skip` reads.

@@ -1,5 +1,7 @@
 //! What is kept of a run to judge its progress: its last steps, its conversations, and answers not yet sent back.
 
+mod travel;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::evidence::{Observation, StepEvidence};
@@ -199,7 +201,7 @@ impl State {
         if known.asked != end {
             (known.asked, known.asked_again) = (end, 0);
         }
-        known.asked_again += 1;
+        known.asked_again = known.asked_again.saturating_add(1);
         Observation { asked_again: known.asked_again, ..Observation::default() }
     }
 
@@ -288,7 +290,7 @@ impl State {
             return 0;
         }
         let known = self.oddities.get_or_insert_default();
-        known.compactions = if self.has_new_work { 0 } else { known.compactions + 1 };
+        known.compactions = if self.has_new_work { 0 } else { known.compactions.saturating_add(1) };
         self.has_new_work = false;
         known.replaced = self.threads.last().map(|thread| thread.key);
         known.compactions

@@ -2,6 +2,7 @@
 
 use crate::dlp::{Scanner, for_record};
 use crate::limits::{PROGRESS_TOOL_BYTES, PROGRESS_TOOLS, REPLY_WORD_BYTES, TOOL_NAME_BYTES};
+use crate::loops::packed::{Reader, put_piece};
 
 /// The names, one behind the other, each with its length before it.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,20 @@ impl ToolNames {
 
     pub(super) fn get(&self, place: u8) -> Option<&str> {
         self.each().nth(usize::from(place)).and_then(|name| std::str::from_utf8(name).ok())
+    }
+
+    /// Writes them down for another node.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        put_piece(bytes, &self.0);
+    }
+
+    /// Reads what was written; None where there are more than are ever kept.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<ToolNames> {
+        let names = ToolNames(reader.piece().into());
+        let is_name = |name: &[u8]| name.len() <= TOOL_NAME_BYTES && std::str::from_utf8(name).is_ok();
+        let is_whole = names.each().map(|name| 1 + name.len()).sum::<usize>() == names.0.len();
+        let is_kept = names.0.len() <= PROGRESS_TOOL_BYTES && names.each().count() <= PROGRESS_TOOLS;
+        (is_whole && is_kept && names.each().all(is_name)).then_some(names)
     }
 
     #[cfg(test)]

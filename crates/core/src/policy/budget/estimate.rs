@@ -85,6 +85,33 @@ impl Habits {
     }
 }
 
+/// The form of packed habits. Whoever changes it takes the next number.
+const FORM: u8 = 1;
+
+impl Habits {
+    /// The habits as bytes, the same on every machine.
+    #[must_use]
+    pub fn pack(&self) -> Vec<u8> {
+        let numbers = [self.calls, self.output_tokens.to_bits(), self.tokens_per_byte.to_bits()];
+        std::iter::once(FORM).chain(numbers.into_iter().flat_map(u32::to_le_bytes)).collect()
+    }
+
+    /// What was packed. None for bytes of another form or length, and for numbers that no call can have used.
+    #[must_use]
+    pub fn unpack(bytes: &[u8]) -> Option<Habits> {
+        let ([FORM, numbers @ ..], []) = bytes.split_first_chunk::<13>()? else { return None };
+        let (numbers, _) = numbers.as_chunks::<4>();
+        let &[calls, output_tokens, tokens_per_byte] = numbers else { return None };
+        let [output_tokens, tokens_per_byte] = [output_tokens, tokens_per_byte].map(f32::from_le_bytes);
+        let is_amount = |number: f32| number.is_finite() && number.is_sign_positive();
+        (is_amount(output_tokens) && is_amount(tokens_per_byte)).then_some(Habits {
+            calls: u32::from_le_bytes(calls),
+            output_tokens,
+            tokens_per_byte,
+        })
+    }
+}
+
 /// Estimates a call. `habits` are those of the run, or else of the agent with the model; none for the first of its kind.
 #[must_use]
 pub fn estimate(asked: &Asked, price: &Price, habits: Option<&Habits>, reserve: Reserve) -> Estimate {

@@ -1,0 +1,105 @@
+//! Watches as bytes for another node, and back.
+//!
+//! The bytes begin with the form that they are written in: those of another form, of another version of the program,
+//! say nothing. So do those that were cut or changed on the way: what is read is written down again and compared, and
+//! lists are never longer than the detectors would keep them. There are no names of fields, numbers take as many bytes
+//! as they need, and most of it lies packed in memory already.
+
+use super::{AgentWatch, PromptWatch, RunWatch};
+use crate::limits::{PACKED_AGENT_BYTES, PACKED_RUN_BYTES};
+use crate::loops::attempts::Attempts;
+use crate::loops::packed::{Reader, bits, put_number};
+use crate::loops::score::ScoreWindow;
+use crate::loops::similar::Similar;
+use crate::loops::trail::{Since, Trail};
+use crate::loops::velocity::Velocity;
+use crate::loops::{Strikes, Tally, progress};
+
+/// The form of the bytes. Whoever changes what is written takes the next number.
+const FORM: u8 = 1;
+
+impl RunWatch {
+    /// The watch as bytes, the same on every machine.
+    #[must_use]
+    pub fn pack(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(PACKED_RUN_BYTES / 2);
+        bytes.push(FORM);
+        bytes.push(u8::from(self.is_retry));
+        self.strikes.write(&mut bytes);
+        self.attempts.write(&mut bytes);
+        self.progress.write(&mut bytes);
+        self.prompts.write(&mut bytes);
+        bytes
+    }
+
+    /// What was packed. None for bytes that [`RunWatch::pack`] of this version does not give.
+    #[must_use]
+    pub fn unpack(bytes: &[u8]) -> Option<RunWatch> {
+        let mut reader = opened(bytes, PACKED_RUN_BYTES)?;
+        let watch = RunWatch {
+            is_retry: reader.byte() == 1,
+            strikes: Strikes::read(&mut reader)?,
+            attempts: Attempts::read(&mut reader)?,
+            progress: progress::State::read(&mut reader)?,
+            prompts: PromptWatch::read(&mut reader)?,
+        };
+        (watch.pack() == bytes).then_some(watch)
+    }
+}
+
+impl AgentWatch {
+    /// The watch as bytes, the same on every machine.
+    #[must_use]
+    pub fn pack(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(PACKED_AGENT_BYTES / 16);
+        bytes.push(FORM);
+        let Tally { prompts, answers, calls } = self.tally;
+        [prompts, answers, calls].iter().for_each(|count| put_number(&mut bytes, u64::from(*count)));
+        self.velocity.write(&mut bytes);
+        self.score.write(&mut bytes);
+        bytes
+    }
+
+    /// What was packed. None for bytes that [`AgentWatch::pack`] of this version does not give.
+    #[must_use]
+    pub fn unpack(bytes: &[u8]) -> Option<AgentWatch> {
+        let mut reader = opened(bytes, PACKED_AGENT_BYTES)?;
+        let watch = AgentWatch {
+            tally: Tally { prompts: reader.small()?, answers: reader.small()?, calls: reader.small()? },
+            velocity: Velocity::read(&mut reader)?,
+            score: ScoreWindow::read(&mut reader)?,
+        };
+        (watch.pack() == bytes).then_some(watch)
+    }
+}
+
+impl PromptWatch {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.push(bits([self.wants_answers, self.wants_similar_answers]));
+        self.exact_since.write(bytes);
+        self.oscillation_since.write(bytes);
+        self.trail.write(bytes);
+        self.similar.write(bytes);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<PromptWatch> {
+        let flags = reader.byte();
+        Some(PromptWatch {
+            wants_answers: flags & 1 == 1,
+            wants_similar_answers: flags >> 1 & 1 == 1,
+            exact_since: Since::read(reader)?,
+            oscillation_since: Since::read(reader)?,
+            trail: Trail::read(reader)?,
+            similar: Similar::read(reader)?,
+        })
+    }
+}
+
+/// Bytes of this form, behind its number.
+fn opened(bytes: &[u8], most: usize) -> Option<Reader<'_>> {
+    let (form, rest) = bytes.split_first()?;
+    (*form == FORM && bytes.len() <= most).then(|| Reader::new(rest))
+}
+
+#[cfg(test)]
+mod tests;
