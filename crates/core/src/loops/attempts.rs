@@ -36,9 +36,7 @@ impl Attempts {
         let mut recent = self.unpack();
         let before = recent.iter().rev().find(|attempt| attempt.end == end).map(|attempt| attempt.outcome);
         if recent.len() >= ATTEMPTS {
-            // Those that may be tried again stay longest.
-            let answered = recent.iter().position(|attempt| attempt.outcome == Outcome::Answered);
-            recent.remove(answered.unwrap_or(0));
+            leave(&mut recent);
         }
         recent.push(Attempt { step, end, outcome: Outcome::Open });
         self.pack(&recent);
@@ -80,6 +78,36 @@ impl Attempts {
         (recent.len() <= ATTEMPTS).then_some(attempts)
     }
 
+    /// The requests of both, and the steps that ask for no more than a later one of them: where a request was tried
+    /// again, and where two nodes had it at once.
+    pub(super) fn merge(&self, theirs: &Attempts) -> (Attempts, Vec<u32>) {
+        let (mine, theirs) = (self.unpack(), theirs.unpack());
+        let is_in = |list: &[Attempt], one: &Attempt| list.iter().any(|other| one.is_same(other));
+        let mut all = mine.clone();
+        for one in &theirs {
+            match all.iter_mut().find(|known| known.is_same(one)) {
+                Some(known) => known.outcome = known.outcome.or_later(one.outcome),
+                None => all.push(*one),
+            }
+        }
+        all.sort_by_key(|attempt| attempt.step);
+        let is_repeated = |one: &&Attempt| {
+            let is_unanswered = one.outcome != Outcome::Answered;
+            let is_at_once = |later: &Attempt| {
+                is_in(&mine, one) != is_in(&mine, later) && is_in(&theirs, one) != is_in(&theirs, later)
+            };
+            all.iter()
+                .any(|later| later.step > one.step && later.end == one.end && (is_unanswered || is_at_once(later)))
+        };
+        let repeated = all.iter().filter(is_repeated).map(|attempt| attempt.step).collect();
+        while all.len() > ATTEMPTS {
+            leave(&mut all);
+        }
+        let mut merged = Attempts::default();
+        merged.pack(&all);
+        (merged, repeated)
+    }
+
     /// Newest last.
     fn unpack(&self) -> Vec<Attempt> {
         let mut recent = Vec::with_capacity(ATTEMPTS + 1);
@@ -110,6 +138,30 @@ impl Attempts {
         }
         self.0.set(&bytes);
     }
+}
+
+impl Attempt {
+    /// The same request. The number alone does not tell: nodes that do not hear of each other count for themselves.
+    fn is_same(&self, other: &Attempt) -> bool {
+        self.step == other.step && self.end == other.end
+    }
+}
+
+impl Outcome {
+    /// What one node knows and another does not know yet. One that has failed is no evidence, in doubt.
+    fn or_later(self, other: Outcome) -> Outcome {
+        match (self, other) {
+            (Outcome::Open, later) | (later, Outcome::Open) => later,
+            (Outcome::Answered, Outcome::Answered) => Outcome::Answered,
+            _ => Outcome::Failed,
+        }
+    }
+}
+
+/// Lets one go. Those that may be tried again stay longest.
+fn leave(recent: &mut Vec<Attempt>) {
+    let answered = recent.iter().position(|attempt| attempt.outcome == Outcome::Answered);
+    recent.remove(answered.unwrap_or(0));
 }
 
 #[cfg(test)]

@@ -102,6 +102,20 @@ impl Strikes {
         Some(strikes)
     }
 
+    /// What both have counted. What was counted twice is not added: how much of it both know of cannot be told.
+    pub(super) fn merge(&self, theirs: &Strikes) -> Strikes {
+        let mut merged = self.clone();
+        for (place, other) in theirs.of.iter().flat_map(|of| of.iter().enumerate()) {
+            let own = &mut merged.of.get_or_insert_default()[place];
+            if own.mode == Mode::Off {
+                *own = *other;
+            } else if own.mode == other.mode {
+                (own.number, own.step) = (own.number.max(other.number), own.step.max(other.step));
+            }
+        }
+        merged
+    }
+
     fn strike(&mut self, finding: Finding, rules: &Rules, step: u32) -> Verdict {
         let common = rules.common(finding.detector);
         let own = &mut self.of.get_or_insert_default()[finding.detector as usize];

@@ -104,6 +104,32 @@ impl ScoreWindow {
         }
     }
 
+    /// The requests of both.
+    pub(super) fn merge(&self, theirs: &ScoreWindow) -> ScoreWindow {
+        if (self.mode, self.scope) != (theirs.mode, theirs.scope) {
+            return if self.mode == Mode::Off { theirs.clone() } else { self.clone() };
+        }
+        let mut merged = self.clone();
+        let known = merged.requests.len();
+        for one in &theirs.requests {
+            // One that is tried again keeps its moment.
+            let is_it = |known: &&mut Request| (known.run, known.at, known.prompt) == (one.run, one.at, one.prompt);
+            match merged.requests.iter_mut().take(known).find(is_it) {
+                Some(known) => {
+                    known.step = known.step.max(one.step);
+                    known.answer = known.answer.or(one.answer);
+                }
+                None => merged.requests.push(*one),
+            }
+        }
+        if merged.requests.len() > known {
+            merged.requests.sort_by_key(|request| request.at);
+            let surplus = merged.requests.len().saturating_sub(SCORE_REQUESTS);
+            merged.requests.drain(..surplus);
+        }
+        merged
+    }
+
     /// Notes an answer.
     pub(super) fn answer(&mut self, run: u64, step: u32, text: &str, answer: &Answer) {
         let is_it = |request: &&mut Request| request.run == run && request.step == step;

@@ -97,6 +97,25 @@ impl Velocity {
         })
     }
 
+    /// What is known of both. Of one stretch of time the larger use counts: how much of it both know of cannot be told.
+    pub(super) fn merge(&self, theirs: &Velocity) -> Velocity {
+        let (own, other) = (self, theirs);
+        if own.mode != other.mode {
+            return if own.mode == Mode::Off { other.clone() } else { own.clone() };
+        }
+        let (mut later, earlier) = if (own.stretch, own.active_stretches) >= (other.stretch, other.active_stretches) {
+            (own.clone(), other)
+        } else {
+            (other.clone(), own)
+        };
+        if later.stretch == earlier.stretch {
+            later.tokens.used = later.tokens.used.max(earlier.tokens.used);
+            later.nano_usd.used = later.nano_usd.used.max(earlier.nano_usd.used);
+            later.has_warned |= earlier.has_warned;
+        }
+        later
+    }
+
     /// Writes it down for another node.
     pub(super) fn write(&self, bytes: &mut Vec<u8>) {
         bytes.extend([self.mode as u8, u8::from(self.has_warned)]);

@@ -1,6 +1,7 @@
 //! What detection keeps of a run and of an agent, and the two moments at which it looks: a request arrives, an answer
 //! is over.
 
+mod merge;
 mod travel;
 
 use super::attempts::Outcome;
@@ -69,6 +70,8 @@ pub struct RunWatch {
     prompts: PromptWatch,
     is_retry: bool,
     strikes: Strikes,
+    /// How often the past was forgotten: what another node still knows of before is no evidence either.
+    forgotten: u32,
 }
 
 /// What `exact`, `similar` and `oscillation` keep of a run.
@@ -89,6 +92,8 @@ pub struct AgentWatch {
     score: ScoreWindow,
     tally: Tally,
     velocity: Velocity,
+    /// How often `score` forgot.
+    forgotten: u32,
 }
 
 impl RunWatch {
@@ -161,7 +166,7 @@ impl RunWatch {
 
     /// Forgets the past: what lies before is no longer evidence.
     pub fn forget(&mut self) {
-        *self = RunWatch::default();
+        *self = RunWatch { forgotten: self.forgotten.saturating_add(1), ..RunWatch::default() };
     }
 }
 
@@ -268,6 +273,7 @@ impl AgentWatch {
     pub fn forget(&mut self) {
         self.score = ScoreWindow::default();
         self.tally = Tally::default();
+        self.forgotten = self.forgotten.saturating_add(1);
     }
 
     /// How often the latest request that `score` weighed resembles those before it: to be shown beside the threshold.

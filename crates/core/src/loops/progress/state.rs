@@ -1,5 +1,6 @@
 //! What is kept of a run to judge its progress: its last steps, its conversations, and answers not yet sent back.
 
+mod merge;
 mod travel;
 
 use xxhash_rust::xxh3::xxh3_64;

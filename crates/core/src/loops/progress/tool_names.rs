@@ -22,8 +22,11 @@ impl ToolNames {
         if let Some(known) = self.known(cut(name)) {
             return Some(known);
         }
-        let name = for_record(&Scanner::default(), name, REPLY_WORD_BYTES / 2);
-        let name = cut(&name);
+        self.add(cut(&for_record(&Scanner::default(), name, REPLY_WORD_BYTES / 2)))
+    }
+
+    /// The place of a name that went through [`ToolNames::place`] before.
+    pub(super) fn add(&mut self, name: &str) -> Option<u8> {
         if let Some(known) = self.known(name) {
             return Some(known);
         }
@@ -51,6 +54,11 @@ impl ToolNames {
         let is_whole = names.each().map(|name| 1 + name.len()).sum::<usize>() == names.0.len();
         let is_kept = names.0.len() <= PROGRESS_TOOL_BYTES && names.each().count() <= PROGRESS_TOOLS;
         (is_whole && is_kept && names.each().all(is_name)).then_some(names)
+    }
+
+    /// All of them, in the order of their places.
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        self.each().map(|name| std::str::from_utf8(name).unwrap_or_default())
     }
 
     #[cfg(test)]

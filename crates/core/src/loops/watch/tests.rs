@@ -1,13 +1,15 @@
 mod agents;
 mod memory;
+pub(super) mod twins;
 
+use self::twins::Twins;
 use super::*;
 use crate::loops::{Preset, Said, ToolResult, ToolUse, Window};
 use crate::wire::ToolCall;
 
 /// A run under rules.
 struct Run {
-    watch: RunWatch,
+    watch: Twins,
     rules: Rules,
     is_declared: bool,
     step: u32,
@@ -16,7 +18,7 @@ struct Run {
 
 impl Run {
     fn new(preset: Preset) -> Run {
-        Run { watch: RunWatch::default(), rules: Rules::preset(preset), is_declared: true, step: 0, now: 0 }
+        Run { watch: Twins::default(), rules: Rules::preset(preset), is_declared: true, step: 0, now: 0 }
     }
 
     fn inferred(preset: Preset) -> Run {

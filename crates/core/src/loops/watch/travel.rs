@@ -25,6 +25,7 @@ impl RunWatch {
         let mut bytes = Vec::with_capacity(PACKED_RUN_BYTES / 2);
         bytes.push(FORM);
         bytes.push(u8::from(self.is_retry));
+        put_number(&mut bytes, u64::from(self.forgotten));
         self.strikes.write(&mut bytes);
         self.attempts.write(&mut bytes);
         self.progress.write(&mut bytes);
@@ -38,6 +39,7 @@ impl RunWatch {
         let mut reader = opened(bytes, PACKED_RUN_BYTES)?;
         let watch = RunWatch {
             is_retry: reader.byte() == 1,
+            forgotten: reader.small()?,
             strikes: Strikes::read(&mut reader)?,
             attempts: Attempts::read(&mut reader)?,
             progress: progress::State::read(&mut reader)?,
@@ -53,6 +55,7 @@ impl AgentWatch {
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PACKED_AGENT_BYTES / 16);
         bytes.push(FORM);
+        put_number(&mut bytes, u64::from(self.forgotten));
         let Tally { prompts, answers, calls } = self.tally;
         [prompts, answers, calls].iter().for_each(|count| put_number(&mut bytes, u64::from(*count)));
         self.velocity.write(&mut bytes);
@@ -65,6 +68,7 @@ impl AgentWatch {
     pub fn unpack(bytes: &[u8]) -> Option<AgentWatch> {
         let mut reader = opened(bytes, PACKED_AGENT_BYTES)?;
         let watch = AgentWatch {
+            forgotten: reader.small()?,
             tally: Tally { prompts: reader.small()?, answers: reader.small()?, calls: reader.small()? },
             velocity: Velocity::read(&mut reader)?,
             score: ScoreWindow::read(&mut reader)?,

@@ -7,7 +7,8 @@ mod stuck;
 
 use serde_json::{Value, json};
 
-use crate::loops::{Arrival, Departure, Rules, RunWatch, decide, read_turn};
+use super::twins::Twins;
+use crate::loops::{Arrival, Departure, Rules, read_turn};
 use crate::time::Timestamp;
 use crate::wire::{Call, Dialect, Reply, ToolCall, read_history};
 
@@ -68,7 +69,7 @@ struct Run {
     conversations: Vec<Conversation>,
     at: usize,
     number: u32,
-    watch: RunWatch,
+    watch: Twins,
     rules: Rules,
 }
 
@@ -82,7 +83,7 @@ struct Conversation {
 
 impl Run {
     fn new(form: Form, is_declared: bool) -> Run {
-        let (watch, rules) = (RunWatch::default(), Rules::default());
+        let (watch, rules) = (Twins::default(), Rules::default());
         Run { form, is_declared, conversations: Vec::new(), at: 0, number: 0, watch, rules }
     }
 
@@ -113,7 +114,7 @@ impl Run {
         let now = Timestamp(i64::from(step) * 5000);
         let arrival = Arrival { step, now, end: Some(history.end), turn: &turn, is_declared };
         let findings = self.watch.arrive(&arrival, &self.rules).findings;
-        let decision = decide(findings, &self.rules, self.watch.strikes(), step);
+        let decision = self.watch.decide(findings, &self.rules, step);
         let verdict = decision.stops().then_some(decision.enforced)??;
         Some(format!("{}: {}", verdict.finding.loop_type, verdict.finding.proof.summary))
     }

@@ -192,3 +192,23 @@ proptest! {
         prop_assert!(cost(&price, &usage) <= worst.amount, "{usage:?} costs {} of {}", cost(&price, &usage), worst.amount);
     }
 }
+
+#[test]
+fn habits_come_back_as_they_were_packed() {
+    let mut habits = Habits::default();
+    for (bytes, input, output) in [(0, 0.0, 0), (4000, 900.0, 300), (9000, 400.5, 7)] {
+        assert_eq!(Habits::unpack(&habits.pack()), Some(habits));
+        habits.learn(bytes, input, output);
+    }
+    let bytes = habits.pack();
+    assert_eq!((Habits::unpack(&bytes), bytes.len()), (Some(habits), 13));
+    assert_eq!(Habits::unpack(&bytes[..12]), None, "cut");
+    assert_eq!(Habits::unpack(&[&bytes[..], &[0]].concat()), None, "more");
+    assert_eq!(Habits::unpack(&[&[FORM + 1], &bytes[1..]].concat()), None, "another form");
+    for no_amount in [f32::NAN, f32::INFINITY, -1.0] {
+        let bytes = Habits { output_tokens: no_amount, ..habits }.pack();
+        assert_eq!(Habits::unpack(&bytes), None);
+        let bytes = Habits { tokens_per_byte: no_amount, ..habits }.pack();
+        assert_eq!(Habits::unpack(&bytes), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! Two watches of one run or agent, put together: two nodes saw different steps of it at the same time.
+//!
+//! A merge may forget evidence and never invents any: what both may have counted is not added, what was seen twice is
+//! known for one thing, and what one of them has forgotten on purpose stays forgotten. Merged with itself, or with what
+//! it grew from, a watch stays as it is.
+
+use super::{AgentWatch, PromptWatch, RunWatch};
+
+impl RunWatch {
+    /// What two nodes know of a run. `mine` is the watch of the node that asks: where rules differ, its rules count.
+    #[must_use]
+    pub fn merge(mine: &RunWatch, theirs: RunWatch) -> RunWatch {
+        if mine.forgotten != theirs.forgotten {
+            return if mine.forgotten > theirs.forgotten { mine.clone() } else { theirs };
+        }
+        let (attempts, repeated) = mine.attempts.merge(&theirs.attempts);
+        RunWatch {
+            attempts,
+            progress: mine.progress.merge(&theirs.progress),
+            prompts: mine.prompts.merge(&theirs.prompts, &repeated),
+            is_retry: mine.is_retry,
+            strikes: mine.strikes.merge(&theirs.strikes),
+            forgotten: mine.forgotten,
+        }
+    }
+}
+
+impl PromptWatch {
+    fn merge(&self, theirs: &PromptWatch, repeated: &[u32]) -> PromptWatch {
+        let since = |prompts: &PromptWatch| [prompts.exact_since, prompts.oscillation_since];
+        let (trail, [exact_since, oscillation_since]) =
+            self.trail.merge(since(self), &theirs.trail, since(theirs), repeated);
+        PromptWatch {
+            trail,
+            exact_since,
+            oscillation_since,
+            similar: self.similar.merge(&theirs.similar, repeated),
+            wants_answers: self.wants_answers || theirs.wants_answers,
+            wants_similar_answers: self.wants_similar_answers || theirs.wants_similar_answers,
+        }
+    }
+}
+
+impl AgentWatch {
+    /// What two nodes know of an agent. `mine` is the watch of the node that asks.
+    #[must_use]
+    pub fn merge(mine: &AgentWatch, theirs: AgentWatch) -> AgentWatch {
+        let velocity = mine.velocity.merge(&theirs.velocity);
+        if mine.forgotten != theirs.forgotten {
+            let newer = if mine.forgotten > theirs.forgotten { mine.clone() } else { theirs };
+            return AgentWatch { velocity, ..newer };
+        }
+        AgentWatch { score: mine.score.merge(&theirs.score), tally: mine.tally, velocity, forgotten: mine.forgotten }
+    }
+}

@@ -1,0 +1,170 @@
+//! Runs whose requests go to one of three nodes.
+
+use sprag_core::loops::{Preset, Rules};
+
+use crate::cluster::{Asks, Cluster, Random, Stop};
+use crate::recorded::{Exchange, Run, beside, fixtures};
+
+/// How well nodes hear of each other, in percent.
+#[derive(Clone, Copy, Debug)]
+struct Hearing {
+    /// Requests that arrive at a node that has not asked what the others saw.
+    unasked: u64,
+    /// What has ended and is not sent yet, at each step.
+    unsent: u64,
+}
+
+/// From a short delay to nearly nothing.
+const HEARING: [Hearing; 4] = [
+    Hearing { unasked: 0, unsent: 20 },
+    Hearing { unasked: 20, unsent: 50 },
+    Hearing { unasked: 50, unsent: 80 },
+    Hearing { unasked: 100, unsent: 90 },
+];
+
+#[test]
+fn a_loop_that_goes_round_the_nodes_is_stopped_at_the_same_step() {
+    let looping = fixtures();
+    assert!(looping.iter().map(|run| goes_round(run)).filter(|stop| stop.is_some()).count() > 0);
+    let Some(runs) = beside(25) else {
+        eprintln!("SKIPPED: no recorded runs beside the repository");
+        return;
+    };
+    assert!(runs.iter().filter_map(goes_round).count() > 10, "too few loops");
+}
+
+#[test]
+fn healthy_runs_are_not_stopped_however_late_nodes_hear_of_each_other() {
+    let Some(runs) = beside(25) else {
+        eprintln!("SKIPPED: no recorded runs beside the repository");
+        return;
+    };
+    assert!(stay_healthy(&runs) > 100, "too few merges to tell");
+}
+
+#[test]
+fn healthy_conversations_at_once_in_one_run_are_not_stopped() {
+    let Some(runs) = beside(25) else {
+        eprintln!("SKIPPED: no recorded runs beside the repository");
+        return;
+    };
+    assert!(stay_healthy_at_once(&runs) > 100, "too few merges to tell");
+}
+
+#[test]
+#[ignore = "all real runs: for a release build"]
+fn all_real_runs_hold_to_it() {
+    let Some(runs) = beside(1) else {
+        eprintln!("SKIPPED: no recorded runs beside the repository");
+        return;
+    };
+    let stopped = runs.iter().filter_map(goes_round).count();
+    let (merges, at_once) = (stay_healthy(&runs), stay_healthy_at_once(&runs));
+    eprintln!("{} runs, {stopped} stopped; {merges} merges, {at_once} of runs at once", runs.len());
+}
+
+/// Each request goes to the next node, after the answer before it is known to all. Gives where the run is stopped.
+fn goes_round(run: &Run) -> Option<Stop> {
+    let exchanges = run.exchanges();
+    let exchanges: Vec<&Exchange> = exchanges.iter().collect();
+    let mut stop = None;
+    for (preset, is_declared) in [(Preset::Balanced, false), (Preset::Strict, true)] {
+        let asks = Asks { rules: &Rules::preset(preset), is_declared };
+        let mut cluster = Cluster::default();
+        stop = (1..).zip(&exchanges).find_map(|(step, exchange)| {
+            let node = step as usize % 3;
+            cluster.fetch(node);
+            let why = cluster.arrive(node, exchange, step, &asks);
+            cluster.depart(node, exchange, step);
+            cluster.send(node);
+            why.map(|why| (step, why))
+        });
+        assert_eq!(stop, asks.alone(&exchanges), "{}", run.run_id);
+        assert_eq!(cluster.merges, 0, "there was nothing to merge");
+    }
+    stop
+}
+
+/// Spreads healthy runs at random; gives how often two nodes had seen different steps.
+fn stay_healthy(runs: &[Run]) -> usize {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut merges = 0;
+    for run in runs.iter().filter(|run| run.is_healthy()) {
+        let exchanges = run.exchanges();
+        let exchanges: Vec<&Exchange> = exchanges.iter().collect();
+        merges += stays_healthy(&run.run_id, &exchanges, &mut random);
+    }
+    merges
+}
+
+/// The same with two runs as conversations of one, their requests in turns at random.
+fn stay_healthy_at_once(runs: &[Run]) -> usize {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut merges = 0;
+    let healthy: Vec<&Run> = runs.iter().filter(|run| run.is_healthy()).collect();
+    for pair in healthy.chunks_exact(2) {
+        let (first, second) = (pair[0].exchanges(), pair[1].exchanges());
+        let (mut first, mut second) = (first.iter().peekable(), second.iter().peekable());
+        let mut both = Vec::new();
+        while first.peek().is_some() || second.peek().is_some() {
+            both.extend(if random.is(50) { first.next() } else { second.next() });
+        }
+        merges += stays_healthy(&format!("{} and {}", pair[0].run_id, pair[1].run_id), &both, &mut random);
+    }
+    merges
+}
+
+/// A run that is not stopped on one node is not stopped on three, however they hear of each other.
+fn stays_healthy(name: &str, exchanges: &[&Exchange], random: &mut Random) -> usize {
+    let mut merges = 0;
+    for is_declared in [false, true] {
+        let asks = Asks { rules: &Rules::preset(Preset::Balanced), is_declared };
+        if asks.alone(exchanges).is_some() {
+            continue;
+        }
+        for hearing in HEARING {
+            let mut cluster = Cluster::default();
+            let stop = spread(&mut cluster, exchanges, &asks, hearing, random);
+            assert_eq!(stop, None, "{name}, declared {is_declared}, {hearing:?}");
+            merges += cluster.merges;
+        }
+    }
+    merges
+}
+
+fn spread(
+    cluster: &mut Cluster,
+    exchanges: &[&Exchange],
+    asks: &Asks<'_>,
+    hearing: Hearing,
+    random: &mut Random,
+) -> Option<Stop> {
+    let mut unsent = Vec::new();
+    let mut open: Option<(usize, u32)> = None;
+    (1..).zip(exchanges).find_map(|(step, exchange)| {
+        let node = random.node();
+        if !random.is(hearing.unasked) {
+            cluster.fetch(node);
+        }
+        let why = cluster.arrive(node, exchange, step, asks);
+        // The answer before may end after this request has come.
+        if let Some((node, step)) = open.take() {
+            cluster.depart(node, exchanges[step as usize - 1], step);
+            unsent.push(node);
+        }
+        if random.is(hearing.unsent) {
+            open = Some((node, step));
+        } else {
+            cluster.depart(node, exchange, step);
+            unsent.push(node);
+        }
+        unsent.retain(|node| {
+            let stays = random.is(hearing.unsent);
+            if !stays {
+                cluster.send(*node);
+            }
+            stays
+        });
+        why.map(|why| (step, why))
+    })
+}
