@@ -1,6 +1,7 @@
 //! What Sprag remembers, and nothing that it decides.
 //!
 //! - [`state`]: the runs that are going on, in memory
+//! - [`shared`]: what several nodes know together, in Redis
 //! - [`history`]: every event, and the totals of runs, agents and money
 //! - [`catalog`]: kills and where agents stand: what must never be lost
 //! - [`outbox`]: alerts on their way
@@ -17,6 +18,7 @@ pub mod history;
 pub mod outbox;
 mod run_key;
 mod shards;
+pub mod shared;
 mod sqlite;
 pub mod state;
 mod used_links;
