@@ -347,3 +347,7 @@ pub const ALERT_CONNECTIONS: usize = 4;
 pub const MAILS_IN_PART: usize = 1024;
 /// Longest token of a link in an alert.
 pub const ACT_TOKEN_BYTES: usize = 4096;
+/// Ends of calls that Redis is still to be told, on one node; further ones are lost, and what they held is booked.
+pub const UNTOLD_CALLS: usize = 1 << 16;
+/// Runs, and accounts, that a node tells Redis of at once after it was away.
+pub const MISSED_AT_ONCE: usize = 200;

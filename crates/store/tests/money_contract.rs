@@ -1,30 +1,30 @@
-//! What every run state must do with money, as functions over the enum; each variant runs all of them.
+//! What every run state must do with money: one suite over memory and over Redis.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
 
 mod common;
+mod contract;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
 use common::{key, key_of};
+use contract::{AnyState, Held, over_every_state};
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::HABITS;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Denied, Draw, Holder, Level, Reservation, Seed, Span, Window};
+use sprag_core::policy::{AccountId, Denied, Draw, Holder, Level, Seed, Span, Window};
 use sprag_core::time::Timestamp;
 use sprag_store::state::{Lesson, OpenRequest, Settlement, State};
 
-#[test]
-fn memory_sets_money_aside_and_settles_it() {
-    sets_money_aside_and_settles_it(&State::memory());
-}
-
-#[test]
-fn memory_takes_seeds_where_accounts_are_not_open() {
-    takes_seeds_where_accounts_are_not_open(&State::memory());
-}
+over_every_state!(
+    sets_money_aside_and_settles_it,
+    takes_seeds_where_accounts_are_not_open,
+    never_passes_a_limit_under_concurrency,
+    admits_three_of_five_hundred,
+    tells_what_a_tree_has_cost,
+);
 
 #[test]
 fn memory_costs_nothing_without_budgets() {
@@ -32,13 +32,8 @@ fn memory_costs_nothing_without_budgets() {
 }
 
 #[test]
-fn memory_never_passes_a_limit_under_concurrency() {
-    never_passes_a_limit_under_concurrency(&State::memory());
-}
-
-#[test]
-fn memory_admits_three_of_five_hundred() {
-    admits_three_of_five_hundred(&State::memory());
+fn memory_charges_what_was_not_set_aside() {
+    charges_what_was_not_set_aside(&State::memory());
 }
 
 #[test]
@@ -54,11 +49,6 @@ fn memory_learns_habits() {
 #[test]
 fn memory_bounds_its_habits() {
     bounds_its_habits(&State::memory());
-}
-
-#[test]
-fn memory_tells_what_a_tree_has_cost() {
-    tells_what_a_tree_has_cost(&State::memory());
 }
 
 const NOW: Timestamp = Timestamp(1_000);
@@ -77,17 +67,17 @@ fn of_run(id: &str, limit: i64) -> Draw {
     draw(Holder::Run(AgentName::default(), RunId::parse(id).unwrap()), Window::Run, limit)
 }
 
-fn reserve(state: &State, draws: &[Draw], amount: i64) -> Result<Reservation, Denied> {
+fn reserve(state: &AnyState, draws: &[Draw], amount: i64) -> Result<Held, Denied> {
     state.reserve(draws, NanoUsd(amount), NanoUsd(amount), NOW)
 }
 
 /// Settled and reserved.
-fn held(state: &State, draw: &Draw) -> (i64, i64) {
-    let account = state.accounts().into_iter().find(|account| account.id == draw.id).unwrap().account;
+fn held(state: &AnyState, draw: &Draw) -> (i64, i64) {
+    let account = state.account(&draw.id).unwrap();
     (account.settled.0, account.reserved.0)
 }
 
-fn sets_money_aside_and_settles_it(state: &State) {
+fn sets_money_aside_and_settles_it(state: &AnyState) {
     let draws = [of_run("r", 100), of_agent("a", 50)];
     let mut reservation = reserve(state, &draws, 30).unwrap();
     assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((0, 30), (0, 30)));
@@ -100,17 +90,26 @@ fn sets_money_aside_and_settles_it(state: &State) {
     assert_eq!(crossed.iter().map(|crossed| (&crossed.draw, crossed.at)).collect::<Vec<_>>(), [(&draws[1], 100)]);
     assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((55, 0), (55, 0)));
 
-    assert!(state.charge(&draws, NanoUsd(5)).is_empty());
-    assert_eq!(state.adjust_account(&draws[1].id, NanoUsd(-20)).unwrap().settled, NanoUsd(40));
+    assert_eq!(state.adjust_account(&draws[1].id, NanoUsd(-20)).unwrap().settled, NanoUsd(35));
     state.reset_account(&draws[0].id);
-    assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((0, 0), (40, 0)));
+    assert_eq!((held(state, &draws[0]), held(state, &draws[1])), ((0, 0), (35, 0)));
+    assert_eq!(state.adjust_account(&of_run("other", 1).id, NanoUsd(1)), None);
 }
 
-fn takes_seeds_where_accounts_are_not_open(state: &State) {
+fn charges_what_was_not_set_aside(state: &State) {
+    let draws = [of_run("r", 100), of_agent("a", 50)];
+    let reservation = state.reserve(&draws, NanoUsd(30), NanoUsd(30), NOW).unwrap();
+    state.settle_money(&reservation, NanoUsd(30));
+    let crossed = state.charge(&draws, NanoUsd(20));
+    assert_eq!(crossed.iter().map(|crossed| (&crossed.draw, crossed.at)).collect::<Vec<_>>(), [(&draws[1], 100)]);
+    assert_eq!(state.account(&draws[0].id).unwrap().settled, NanoUsd(50));
+}
+
+fn takes_seeds_where_accounts_are_not_open(state: &AnyState) {
     let mut draws = [of_run("r", 100), of_agent("a", 100)];
     draws.iter_mut().for_each(|draw| draw.seed = None);
     let Err(Denied::Unseeded(places)) = reserve(state, &draws, 40) else { panic!("nobody said what they have spent") };
-    assert!(state.accounts().is_empty());
+    assert!(draws.iter().all(|draw| state.account(&draw.id).is_none()));
     for (place, epoch) in places {
         let spent = [NanoUsd::ZERO, NanoUsd(60)][place];
         draws[place].seed = Some(Seed { spent, epoch });
@@ -124,7 +123,7 @@ fn takes_seeds_where_accounts_are_not_open(state: &State) {
 }
 
 fn costs_nothing_without_budgets(state: &State) {
-    let mut reservation = reserve(state, &[], 30).unwrap();
+    let mut reservation = state.reserve(&[], NanoUsd(30), NanoUsd(30), NOW).unwrap();
     assert_eq!(reservation.amount, NanoUsd(30));
     assert!(state.raise(&mut reservation, NanoUsd(1_000)).is_ok());
     assert!(state.settle_money(&reservation, NanoUsd(1_000)).is_empty());
@@ -137,16 +136,17 @@ fn costs_nothing_without_budgets(state: &State) {
 }
 
 /// Eight threads against one limit. What is spent never passes it, and nothing stays set aside.
-fn never_passes_a_limit_under_concurrency(state: &State) {
-    const LIMIT: i64 = 20_000;
-    let everything = draw(Holder::Everything, Window::Day, LIMIT);
+fn never_passes_a_limit_under_concurrency(state: &AnyState) {
+    let calls = 2 * state.storm();
+    let limit = 10 * calls;
+    let everything = draw(Holder::Everything, Window::Day, limit);
     let (spent, refused) = (AtomicI64::new(0), AtomicI64::new(0));
     thread::scope(|scope| {
         for thread in 0..8 {
             let (everything, spent, refused) = (&everything, &spent, &refused);
             scope.spawn(move || {
                 let draws = [of_run(&format!("r{thread}"), i64::MAX), of_agent("a", i64::MAX), everything.clone()];
-                for n in 0..2_000_i64 {
+                for n in 0..calls {
                     let Ok(mut reservation) = reserve(state, &draws, 10 + n % 7) else {
                         refused.fetch_add(1, Ordering::Relaxed);
                         continue;
@@ -154,23 +154,23 @@ fn never_passes_a_limit_under_concurrency(state: &State) {
                     if n % 5 == 0 {
                         let _ = state.raise(&mut reservation, NanoUsd(20));
                     }
-                    let cost = if n % 3 == 0 { 0 } else { reservation.amount.0 };
+                    let cost = if n % 3 == 0 { 0 } else { reservation.amount().0 };
                     let now_spent = spent.fetch_add(cost, Ordering::SeqCst) + cost;
-                    assert!(now_spent <= LIMIT, "{now_spent}");
+                    assert!(now_spent <= limit, "{now_spent}");
                     state.settle_money(&reservation, NanoUsd(cost));
                 }
             });
         }
     });
     let spent = spent.into_inner();
-    assert!(refused.into_inner() > 0 && spent > LIMIT - 30, "the limit was reached: {spent}");
+    assert!(refused.into_inner() > 0 && spent > limit - 30, "the limit was reached: {spent}");
     assert_eq!((held(state, &everything), held(state, &of_agent("a", 0))), ((spent, 0), (spent, 0)));
     let of_runs: i64 = (0..8).map(|thread| held(state, &of_run(&format!("r{thread}"), 0)).0).sum();
     assert_eq!(of_runs, spent);
-    assert!(reserve(state, &[everything], LIMIT - spent).is_ok());
+    assert!(reserve(state, &[everything], limit - spent).is_ok());
 }
 
-fn admits_three_of_five_hundred(state: &State) {
+fn admits_three_of_five_hundred(state: &AnyState) {
     let run = of_run("r", 1_000_000_000);
     let admitted: Vec<_> = thread::scope(|scope| {
         let calls: Vec<_> =
@@ -185,20 +185,22 @@ fn admits_three_of_five_hundred(state: &State) {
 }
 
 fn sweeps_idle_accounts(state: &State) {
-    let done = reserve(state, &[of_run("done", 10)], 5).unwrap();
-    state.settle_money(&done, NanoUsd(5));
-    reserve(state, &[of_run("busy", 10)], 5).unwrap();
+    let reserve = |id| state.reserve(&[of_run(id, 10)], NanoUsd(5), NanoUsd(5), NOW).unwrap();
+    state.settle_money(&reserve("done"), NanoUsd(5));
+    reserve("busy");
     state.sweep(Timestamp(NOW.0 + 59), 60);
     assert_eq!(state.accounts().len(), 2);
     state.sweep(Timestamp(NOW.0 + 60), 60);
     assert_eq!(state.accounts().iter().map(|account| account.id.clone()).collect::<Vec<_>>(), [of_run("busy", 10).id]);
 }
 
-fn open(state: &State, id: &str, parent: Option<&str>) -> sprag_store::state::Opened {
+fn opening(id: &str, parent: Option<&str>) -> OpenRequest {
     let parent = parent.map(|parent| RunId::parse(parent).unwrap());
-    let request =
-        OpenRequest { key: key(id), parent, origin: RunOrigin::Declared, now: NOW, seed: None, lineage: vec![] };
-    state.open(&request).unwrap()
+    OpenRequest { key: key(id), parent, origin: RunOrigin::Declared, now: NOW, seed: None, lineage: vec![] }
+}
+
+fn open(state: &State, id: &str, parent: Option<&str>) -> sprag_store::state::Opened {
+    state.open(&opening(id, parent)).unwrap()
 }
 
 fn learns_habits(state: &State) {
@@ -231,11 +233,12 @@ fn bounds_its_habits(state: &State) {
     assert!(known(3 * HABITS) <= HABITS);
 }
 
-fn tells_what_a_tree_has_cost(state: &State) {
-    open(state, "child", Some("parent"));
+fn tells_what_a_tree_has_cost(state: &AnyState) {
+    let open = |id: &str, parent: Option<&str>| state.open(&opening(id, parent)).unwrap();
+    open("child", Some("parent"));
     let settlement = Settlement { cost: Some(NanoUsd(7)), usage: None, ending: Ending::Complete, now: NOW };
     state.settle(&key("child"), settlement);
-    let costs: Vec<_> = open(state, "child", None).tree.iter().map(|place| place.tree_cost.0).collect();
+    let costs: Vec<_> = open("child", None).tree.iter().map(|place| place.tree_cost.0).collect();
     assert_eq!(costs, [7, 7]);
-    assert_eq!(open(state, "parent", None).tree[0].tree_cost, NanoUsd(7));
+    assert_eq!(open("parent", None).tree[0].tree_cost, NanoUsd(7));
 }

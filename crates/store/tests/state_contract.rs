@@ -1,12 +1,14 @@
-//! What every run state must do, as functions over the enum; each variant runs all of them.
+//! What every run state must do: one suite over memory and over Redis.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
 mod common;
+mod contract;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use common::{key, key_of};
+use contract::{AnyState, over_every_state};
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::RunId;
 use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
@@ -16,40 +18,19 @@ use sprag_core::usage::Usage;
 use sprag_store::RunKey;
 use sprag_store::state::{Ancestor, MemoryState, OpenRequest, Opened, RunTotals, Settlement, State, StateCounts};
 
-#[test]
-fn memory_counts_steps_and_money() {
-    counts_steps_and_money(&State::memory());
-}
-
-#[test]
-fn memory_counts_calls_in_flight_of_an_agent() {
-    counts_calls_in_flight_of_an_agent(&State::memory());
-}
-
-#[test]
-fn memory_adds_to_the_runs_above() {
-    adds_to_the_runs_above(&State::memory());
-}
-
-#[test]
-fn memory_survives_circles_and_depth() {
-    survives_circles_and_depth(&State::memory());
-}
-
-#[test]
-fn memory_starts_from_what_the_history_knows() {
-    starts_from_what_the_history_knows(&State::memory());
-}
-
-#[test]
-fn memory_tells_the_tree_of_a_call() {
-    tells_the_tree_of_a_call(&State::memory());
-}
-
-#[test]
-fn memory_counts_refused_calls_against_no_limit() {
-    counts_refused_calls_against_no_limit(&State::memory());
-}
+over_every_state!(
+    counts_steps_and_money,
+    counts_calls_in_flight_of_an_agent,
+    adds_to_the_runs_above,
+    survives_circles_and_depth,
+    starts_from_what_the_history_knows,
+    tells_the_tree_of_a_call,
+    counts_refused_calls_against_no_limit,
+    resolves_clues,
+    gives_each_offer_to_one_claim,
+    is_exact_under_concurrency,
+    settles_a_call_once,
+);
 
 #[test]
 fn memory_knows_the_clues_of_a_run() {
@@ -57,28 +38,8 @@ fn memory_knows_the_clues_of_a_run() {
 }
 
 #[test]
-fn memory_resolves_clues() {
-    resolves_clues(&State::memory());
-}
-
-#[test]
-fn memory_gives_each_offer_to_one_claim() {
-    gives_each_offer_to_one_claim(&State::memory());
-}
-
-#[test]
 fn memory_forgets_idle_runs_only() {
     forgets_idle_runs_only(&State::memory());
-}
-
-#[test]
-fn memory_is_exact_under_concurrency() {
-    is_exact_under_concurrency(&State::memory());
-}
-
-#[test]
-fn memory_settles_a_call_once() {
-    settles_a_call_once(&State::memory());
 }
 
 #[test]
@@ -110,7 +71,7 @@ fn paid(nano: i64, now: i64) -> Settlement {
     }
 }
 
-fn counts_steps_and_money(state: &State) {
+fn counts_steps_and_money(state: &AnyState) {
     let run = key("r");
     let first = state.open(&request(&run, 100)).unwrap();
     assert_eq!((first.step, first.is_new, first.in_flight, first.agent_in_flight), (1, true, 1, 1));
@@ -146,7 +107,7 @@ fn counts_steps_and_money(state: &State) {
     assert_eq!(state.counts(), StateCounts { runs: 1, in_flight: 0, ..StateCounts::default() });
 }
 
-fn counts_calls_in_flight_of_an_agent(state: &State) {
+fn counts_calls_in_flight_of_an_agent(state: &AnyState) {
     let in_flight = |run: &RunKey, now| state.open(&request(run, now)).unwrap().agent_in_flight;
     assert_eq!((in_flight(&key("a"), 1), in_flight(&key("b"), 1)), (1, 2));
     assert_eq!(in_flight(&key_of("other", "b"), 2), 1, "agents do not share");
@@ -159,7 +120,7 @@ fn counts_calls_in_flight_of_an_agent(state: &State) {
     assert_eq!(state.counts().in_flight, 3);
 }
 
-fn adds_to_the_runs_above(state: &State) {
+fn adds_to_the_runs_above(state: &AnyState) {
     let (top, mid, low) = (key("top"), key("mid"), key("low"));
     state.open(&request(&top, 1)).unwrap();
     state.open(&child(&mid, "top", 2)).unwrap();
@@ -183,7 +144,7 @@ fn adds_to_the_runs_above(state: &State) {
     assert_eq!(late.totals.first_at, Timestamp(9), "a run begins with its first part");
 }
 
-fn tells_the_tree_of_a_call(state: &State) {
+fn tells_the_tree_of_a_call(state: &AnyState) {
     state.open(&request(&key("top"), 1)).unwrap();
     state.open(&child(&key("mid"), "top", 2)).unwrap();
     let places = |opened: Opened| -> Vec<(String, u32, i64)> {
@@ -205,7 +166,7 @@ fn tells_the_tree_of_a_call(state: &State) {
     assert_eq!(again[2], ("old-top".into(), 42, 1), "it is taken from the history once");
 }
 
-fn counts_refused_calls_against_no_limit(state: &State) {
+fn counts_refused_calls_against_no_limit(state: &AnyState) {
     let settled = |ending| Settlement { cost: None, usage: None, ending, now: Timestamp(1) };
     state.open(&request(&key("top"), 1)).unwrap();
     state.settle(&key("top"), settled(Ending::Complete));
@@ -237,7 +198,7 @@ fn knows_the_clues_of_a_run(state: &State) {
     assert!(state.clues_of(&key("c"), 10).is_empty());
 }
 
-fn survives_circles_and_depth(state: &State) {
+fn survives_circles_and_depth(state: &AnyState) {
     for (id, parent) in [("a", "b"), ("b", "a"), ("self", "self")] {
         state.open(&child(&key(id), parent, 1)).unwrap();
         state.settle(&key(id), paid(1, 2));
@@ -255,10 +216,10 @@ fn survives_circles_and_depth(state: &State) {
     }
     assert_eq!(state.totals(&key("deep1")).unwrap().tree_cost, NanoUsd(1), "at the bound");
     assert_eq!(state.totals(&key("deep0")).unwrap().tree_cost, NanoUsd(0), "past it");
-    assert_eq!(state.sweep(Timestamp(1000), 1), depth + 1 + 3);
+    assert_eq!((state.counts().runs, state.counts().in_flight), (depth + 1 + 3, 0));
 }
 
-fn starts_from_what_the_history_knows(state: &State) {
+fn starts_from_what_the_history_knows(state: &AnyState) {
     let seed = RunTotals {
         steps: 29,
         cost: NanoUsd(50),
@@ -284,7 +245,7 @@ fn starts_from_what_the_history_knows(state: &State) {
     assert_eq!((opened.step, opened.totals.tree_steps, opened.totals.tree_cost), (30, 40, NanoUsd(100)));
 }
 
-fn resolves_clues(state: &State) {
+fn resolves_clues(state: &AnyState) {
     assert_eq!(state.resolve(&[1, 2, 3]), None);
     state.remember(&[2, 3], &key("a"));
     assert_eq!(state.resolve(&[1, 2, 3]), Some((1, key("a"))));
@@ -324,11 +285,12 @@ fn forgets_idle_runs_only(state: &State) {
     assert_eq!(state.sweep(Timestamp(1_000_100), 100), 3);
 }
 
-fn is_exact_under_concurrency(state: &State) {
+fn is_exact_under_concurrency(state: &AnyState) {
+    let calls = state.storm();
     thread::scope(|scope| {
         for worker in 0..8 {
             scope.spawn(move || {
-                for n in 0..1000_i64 {
+                for n in 0..calls {
                     let own = key(&format!("own{worker}"));
                     let run = if n % 2 == 0 { key("shared") } else { own };
                     state.open(&child(&run, "top", n)).unwrap();
@@ -337,21 +299,23 @@ fn is_exact_under_concurrency(state: &State) {
             });
         }
     });
-    let even: i64 = (0..1000).filter(|n| n % 2 == 0).sum();
-    let odd: i64 = (0..1000).filter(|n| n % 2 == 1).sum();
+    let even: i64 = (0..calls).filter(|n| n % 2 == 0).sum();
+    let odd: i64 = (0..calls).filter(|n| n % 2 == 1).sum();
     let shared = state.totals(&key("shared")).unwrap();
-    assert_eq!((shared.steps, shared.cost, shared.input_tokens), (4000, NanoUsd(8 * even), 4000 * 15));
+    let (half, calls) = (u32::try_from(calls / 2).unwrap(), u32::try_from(calls).unwrap());
+    assert_eq!((shared.steps, shared.cost), (8 * half, NanoUsd(8 * even)));
+    assert_eq!(shared.input_tokens, u64::from(8 * half) * 15);
     for worker in 0..8 {
         let own = state.totals(&key(&format!("own{worker}"))).unwrap();
-        assert_eq!((own.steps, own.cost), (500, NanoUsd(odd)));
+        assert_eq!((own.steps, own.cost), (half, NanoUsd(odd)));
     }
     let top = state.totals(&key("top")).unwrap();
-    assert_eq!((top.steps, top.tree_steps, top.tree_cost), (0, 8000, NanoUsd(8 * (even + odd))));
+    assert_eq!((top.steps, top.tree_steps, top.tree_cost), (0, 8 * calls, NanoUsd(8 * (even + odd))));
     assert_eq!(state.counts().in_flight, 0);
-    assert_eq!(state.sweep(Timestamp(i64::MAX), 0), 10);
+    assert_eq!(state.counts().runs, 10);
 }
 
-fn gives_each_offer_to_one_claim(state: &State) {
+fn gives_each_offer_to_one_claim(state: &AnyState) {
     assert_eq!(state.claim(5), None);
     for run in ["a", "b", "c", "a"] {
         state.offer(5, &key(run));
@@ -374,7 +338,7 @@ fn gives_each_offer_to_one_claim(state: &State) {
     assert_eq!(claims.into_inner(), 40);
 }
 
-fn settles_a_call_once(state: &State) {
+fn settles_a_call_once(state: &AnyState) {
     state.open(&request(&key("r"), 1)).unwrap();
     state.open(&request(&key("other"), 1)).unwrap();
     state.settle(&key("r"), paid(5, 2));

@@ -75,10 +75,23 @@ impl RepeatCounters {
             Mode::Shadow => self.shadow.count(key, now, rule),
             Mode::Enforce => self.enforced.count(key, now, rule),
         };
-        let threshold = rule.threshold.max(2);
+        rule.found(count)
+    }
+
+    /// Forgets all counts.
+    pub fn forget(&mut self) {
+        *self = RepeatCounters::default();
+    }
+}
+
+impl RepeatRule {
+    /// What follows from so many identical requests: a finding when they are too many.
+    #[must_use]
+    pub fn found(&self, count: u32) -> Option<Finding> {
+        let threshold = self.threshold.max(2);
         (count >= threshold).then(|| Finding {
             detector: Detector::Repeat,
-            mode: rule.common.mode,
+            mode: self.common.mode,
             loop_type: "identical_request".into(),
             confidence: 1.0,
             score: f64::from(count),
@@ -88,15 +101,10 @@ impl RepeatCounters {
                 compared: "method, path, query, body and descriptors".into(),
                 threshold: f64::from(threshold),
                 value: f64::from(count),
-                window: rule.common.window.describe("requests"),
+                window: self.common.window.describe("requests"),
                 steps: Vec::new(),
             },
         })
-    }
-
-    /// Forgets all counts.
-    pub fn forget(&mut self) {
-        *self = RepeatCounters::default();
     }
 }
 

@@ -1,13 +1,15 @@
 //! What the shared state tells about a call that has begun.
 
+use std::sync::atomic::AtomicBool;
+
 use sprag_core::event::RunOrigin;
-use sprag_core::id::{AgentName, RunId};
+use sprag_core::id::RunId;
 use sprag_core::loops::Finding;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Draw, Shortfall};
+use sprag_core::policy::{Draw, Shortfall};
 use sprag_core::time::Timestamp;
 
-use crate::state::{Opened, Rated};
+use crate::state::{Opened, Rated, RunPlace, RunTotals};
 
 /// A call that has begun. It must be ended.
 #[derive(Debug)]
@@ -100,13 +102,41 @@ pub struct ReservedAccount {
     pub reserved: NanoUsd,
 }
 
+/// A run as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunNow {
+    /// What it has come to.
+    pub totals: RunTotals,
+    /// False for a run of which only a child has been seen.
+    pub is_opened: bool,
+    /// Its calls in flight, on all nodes.
+    pub in_flight: u32,
+}
+
 /// A call that has begun, as [`Shared`](super::Shared) knows it again.
 #[derive(Debug)]
 pub struct SharedCall {
     pub(super) id: String,
-    pub(super) agent: AgentName,
     pub(super) run: Option<RunId>,
-    pub(super) accounts: Vec<AccountId>,
+    /// The generation of all that is kept of the agent.
+    pub(super) born: Option<String>,
+    /// The places that know of it: that of its agent first, in a cluster others too.
+    pub(super) places: Vec<String>,
+    /// What it drew on.
+    pub(super) accounts: Vec<Drawn>,
+    /// The tree of its run, for limits of runs.
+    pub(super) tree: Vec<RunPlace>,
+    /// It was ended before.
+    pub(super) is_over: AtomicBool,
+}
+
+/// An account that a call drew on.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    pub(super) draw: Draw,
+    pub(super) key: String,
+    /// Where it lies in a cluster.
+    pub(super) place: String,
 }
 
 impl Purse {

@@ -64,3 +64,17 @@ pub(crate) fn all_events(history: &History, filter: &EventFilter) -> Vec<Event> 
         }
     }
 }
+
+/// Numbers that look random, the same ones each time.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}

@@ -1,0 +1,177 @@
+//! Makes of what a call asks the tables that scripts are given: one on a single Redis, one for each tag in a cluster.
+
+use std::collections::BTreeMap;
+
+use sprag_core::loops::{Mode, WindowMode};
+use sprag_core::policy::{Draw, RateMeasure};
+use sprag_core::run::Lookup;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::heard::HeardAccounts;
+use super::packed::{
+    AncestorTable, BeginTable, ClueTable, DrawTable, HaveTable, Head, LeftTable, MoneyTable, PurseTable, RateTable,
+    RepeatTable, RunTable, RunsTable, amount, bounded, hex, hexes, totals_table,
+};
+use super::{AskedPurse, AskedRun, Begin, MoneyAsk, NamedRun, RepeatAsk, keys};
+use crate::state::RateAsk;
+
+/// The tables of a call that begins. The first one is of its agent.
+pub(super) fn begin_tables(begin: &Begin<'_>, head: Head, heard: &HeardAccounts, is_cluster: bool) -> Vec<BeginTable> {
+    let agent = head.p.clone();
+    let corrections = corrections(begin.money.as_ref());
+    let main = BeginTable {
+        head,
+        agent: true,
+        run: run_table(begin),
+        agent_watch: begin.agent_watch.map(hex),
+        habits: begin.model.map(model_key),
+        rates: Vec::new(),
+        money: None,
+        repeat: None,
+        corrections,
+    };
+    let mut tables = vec![main];
+    for (place, ask) in begin.rates.iter().enumerate().filter(|(_, ask)| is_asked(ask)) {
+        let at = keys::rate(ask, &agent);
+        of_place(&mut tables, &at.prefix, is_cluster).rates.push(rate_table(place, ask, at.key));
+    }
+    if let Some(money) = &begin.money {
+        for (prefix, table) in money_tables(money, heard, &agent, is_cluster) {
+            of_place(&mut tables, &prefix, is_cluster).money = Some(table);
+        }
+    }
+    if let Some(ask) = begin.repeat.filter(|ask| ask.rule.common.mode != Mode::Off) {
+        let (at, hits) = keys::repeat(ask.fingerprint, ask.rule);
+        of_place(&mut tables, &at.prefix, is_cluster).repeat = Some(repeat_table(&ask, at.key, hits));
+    }
+    tables
+}
+
+/// What is asked of accounts, by the place where they lie.
+pub(super) fn money_tables(
+    money: &MoneyAsk<'_>,
+    heard: &HeardAccounts,
+    agent: &str,
+    is_cluster: bool,
+) -> BTreeMap<String, MoneyTable> {
+    let mut tables: BTreeMap<String, MoneyTable> = BTreeMap::new();
+    for (is_shadow, purse) in [(false, &money.enforced), (true, &money.shadow)] {
+        let mut purse_at = |prefix: &str, work: &mut dyn FnMut(&mut PurseTable)| {
+            let prefix = if is_cluster { prefix } else { agent };
+            let table = tables.entry(prefix.to_owned()).or_insert_with(|| MoneyTable {
+                amount: amount(money.amount),
+                least: amount(money.least),
+                ..MoneyTable::default()
+            });
+            work(if is_shadow { &mut table.shadow } else { &mut table.force });
+        };
+        let AskedPurse { of_runs, draws } = *purse;
+        if let Some(draw) = of_runs {
+            let (kind, l, e) = (keys::account_kind(&draw.id), amount(draw.limit), bounded(draw.span.end.0));
+            purse_at(agent, &mut |purse| purse.runs = Some(RunsTable { kind: kind.clone(), l, e }));
+        }
+        for (place, draw) in draws.iter().enumerate() {
+            let at = keys::account(&draw.id);
+            purse_at(&at.prefix, &mut |purse| purse.draws.push(draw_table(place, draw, at.key.clone(), heard)));
+        }
+    }
+    tables
+}
+
+pub(super) fn corrections(money: Option<&MoneyAsk<'_>>) -> BTreeMap<String, i64> {
+    let corrections = money.map_or(&[][..], |money| money.run_corrections);
+    corrections.iter().map(|(run, by)| (run.to_string(), amount(*by))).collect()
+}
+
+/// What the habits of an agent with a model are called.
+pub(super) fn model_key(model: &str) -> String {
+    format!("{:016x}", xxh3_64(model.as_bytes()))
+}
+
+fn draw_table(place: usize, draw: &Draw, key: String, heard: &HeardAccounts) -> DrawTable {
+    let heard = heard.get(&key);
+    let seed = draw.seed.map(|seed| amount(seed.spent));
+    DrawTable { i: place, l: amount(draw.limit), seed, heard, ..DrawTable::of(key, draw.span) }
+}
+
+fn of_place<'t>(tables: &'t mut Vec<BeginTable>, prefix: &str, is_cluster: bool) -> &'t mut BeginTable {
+    let known = tables.iter().position(|table| !is_cluster || table.head.p == prefix);
+    let at = known.unwrap_or_else(|| {
+        let head = Head { p: prefix.to_owned(), ..tables[0].head.clone() };
+        let table = BeginTable {
+            head,
+            agent: false,
+            run: None,
+            agent_watch: None,
+            habits: None,
+            rates: Vec::new(),
+            money: None,
+            repeat: None,
+            corrections: BTreeMap::new(),
+        };
+        tables.push(table);
+        tables.len() - 1
+    });
+    &mut tables[at]
+}
+
+fn run_table(begin: &Begin<'_>) -> Option<RunTable> {
+    let (named, clues) = match begin.run {
+        AskedRun::Outside => return None,
+        AskedRun::Named(named) => (named, &[][..]),
+        AskedRun::Evidence { clues, otherwise } => (otherwise, clues),
+    };
+    let NamedRun { id, parent, origin, seed, lineage } = named;
+    let clues = clues.iter().map(|clue| {
+        let l = match clue.lookup {
+            Lookup::Known => "k",
+            Lookup::Claim => "c",
+            Lookup::Retry => "r",
+        };
+        ClueTable { h: hex(clue.hash), l, o: clue.origin }
+    });
+    let above = lineage
+        .iter()
+        .map(|above| AncestorTable { id: above.id.to_string(), totals: above.totals.as_ref().map(totals_table) });
+    let left = LeftTable {
+        clues: hexes(&begin.remember.clues),
+        offers: hexes(&begin.remember.offers),
+        ..LeftTable::default()
+    };
+    Some(RunTable {
+        id: id.to_string(),
+        parent: parent.map(ToString::to_string),
+        origin,
+        seed: seed.as_ref().map(totals_table),
+        lineage: above.collect(),
+        clues: clues.collect(),
+        have: begin.watch.map(|(id, version)| HaveTable { id: id.to_string(), version: hex(version) }),
+        left,
+    })
+}
+
+/// Rules that are off, and rules on tokens for calls without any, are not asked.
+fn is_asked(ask: &RateAsk<'_>) -> bool {
+    ask.rule.mode != Mode::Off && !(ask.amount == 0 && ask.rule.measure.counts_tokens())
+}
+
+fn rate_table(place: usize, ask: &RateAsk<'_>, key: String) -> RateTable {
+    let (l, w, rps, burst) = match ask.rule.measure {
+        RateMeasure::Requests { limit, window_ms } | RateMeasure::Tokens { limit, window_ms } => {
+            (limit, Some(window_ms), 0.0, 0.0)
+        }
+        RateMeasure::Bucket { rps, burst } => (0, None, rps, burst),
+    };
+    let (shadow, tokens) = (ask.rule.mode == Mode::Shadow, ask.rule.measure.counts_tokens());
+    RateTable { i: place, k: key, a: ask.amount.max(1), l, shadow, tokens, w, rps, burst }
+}
+
+fn repeat_table(ask: &RepeatAsk<'_>, k: String, hits: String) -> RepeatTable {
+    let window = &ask.rule.common.window;
+    let mode = match window.mode {
+        WindowMode::Sliding => "sliding",
+        WindowMode::Refresh => "refresh",
+        WindowMode::Fixed => "fixed",
+    };
+    RepeatTable { k, hits, requests: window.requests, seconds: window.seconds, mode }
+}

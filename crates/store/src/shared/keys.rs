@@ -1,0 +1,108 @@
+//! What things are called in Redis. The part in braces decides where a key lies in a cluster.
+
+use sprag_core::id::{AgentName, RunId};
+use sprag_core::loops::{Mode, RepeatRule};
+use sprag_core::policy::{AccountId, Holder, LimitKey};
+
+use crate::state::RateAsk;
+
+/// The form of what is kept. Another form has another number.
+const VERSION: &str = "sprag:1";
+
+/// A key, and what all keys begin with that lie in the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) prefix: String,
+    pub(super) key: String,
+}
+
+/// What all keys of an agent begin with.
+pub(super) fn of_agent(agent: &AgentName) -> String {
+    format!("{VERSION}:{{a:{agent}}}")
+}
+
+pub(super) fn agent(prefix: &str) -> String {
+    format!("{prefix}:agent")
+}
+
+pub(super) fn run(prefix: &str, id: &RunId) -> String {
+    format!("{prefix}:run:{id}")
+}
+
+pub(super) fn account(id: &AccountId) -> Place {
+    let prefix = match &id.holder {
+        Holder::Run(agent, _) | Holder::Agent(agent) => of_agent(agent),
+        Holder::Key(key) => format!("{VERSION}:{{k:{key}}}"),
+        Holder::Everything => format!("{VERSION}:{{everything}}"),
+    };
+    let kind = account_kind(id);
+    let key = match &id.holder {
+        Holder::Run(_, run) => format!("{prefix}:money:{kind}:{run}"),
+        Holder::Key(_) | Holder::Agent(_) | Holder::Everything => format!("{prefix}:money:{kind}"),
+    };
+    Place { prefix, key }
+}
+
+/// The window of an account, and whether it is in shadow.
+pub(super) fn account_kind(id: &AccountId) -> String {
+    format!("{}{}", id.window.as_str(), if id.is_shadow { "-shadow" } else { "" })
+}
+
+/// The counter of a rate. Where agents have one each, it lies with all else of the agent.
+pub(super) fn rate(ask: &RateAsk<'_>, agent: &str) -> Place {
+    let prefix = match ask.rule.limit_keys.contains(&LimitKey::Agent) {
+        true => agent.to_owned(),
+        false => format!("{VERSION}:{{r:{:016x}}}", ask.bucket),
+    };
+    let key = format!("{prefix}:rate:{:016x}", ask.bucket);
+    Place { prefix, key }
+}
+
+/// The counter of an identical request, and that of all requests. Those whose windows are in requests lie together.
+pub(super) fn repeat(fingerprint: u64, rule: &RepeatRule) -> (Place, String) {
+    let prefix = match rule.common.window.requests {
+        0 => format!("{VERSION}:{{p:{fingerprint:016x}}}"),
+        _ => format!("{VERSION}:{{repeat}}"),
+    };
+    let mode = if rule.common.mode == Mode::Shadow { "shadow" } else { "enforce" };
+    let key = format!("{prefix}:repeat:{mode}:{fingerprint:016x}");
+    let hits = format!("{prefix}:hits:{mode}");
+    (Place { prefix, key }, hits)
+}
+
+/// What all keys begin with that lie where this one does.
+pub(super) fn prefix_of(key: &str) -> &str {
+    key.split_once('}').map_or(key, |(tag, _)| &key[..=tag.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sprag_core::policy::Window;
+
+    fn account_key(holder: Holder, window: Window, is_shadow: bool) -> String {
+        account(&AccountId { holder, window, is_shadow }).key
+    }
+
+    #[test]
+    fn no_two_accounts_share_a_key() {
+        let agent = AgentName::parse("bot").unwrap();
+        let run = |id: &str| Holder::Run(agent.clone(), RunId::parse(id).unwrap());
+        let keys = [
+            account_key(run("x"), Window::Run, false),
+            account_key(run("x"), Window::Run, true),
+            account_key(run("shadow:x"), Window::Run, false),
+            account_key(run("x-shadow"), Window::Run, false),
+            account_key(Holder::Agent(agent.clone()), Window::Day, false),
+            account_key(Holder::Agent(agent.clone()), Window::Day, true),
+            account_key(Holder::Agent(agent.clone()), Window::Month, false),
+            account_key(Holder::Key("bot".into()), Window::Day, false),
+            account_key(Holder::Everything, Window::Day, false),
+        ];
+        for (place, key) in keys.iter().enumerate() {
+            assert!(!keys[..place].contains(key), "{key}");
+            assert!(key.starts_with("sprag:1:{"), "{key}");
+            assert!(key.starts_with(prefix_of(key)) && prefix_of(key).ends_with('}'), "{key}");
+        }
+    }
+}

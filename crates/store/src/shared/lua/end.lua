@@ -1,0 +1,73 @@
+-- A call is over: what it held is given back, what it cost is added, what it learned is kept. Once.
+
+local key = call_key()
+local value = redis.call('GET', key)
+local had = value and value ~= '' and cmsgpack.unpack(value) or nil
+local agent_key = P .. ':agent'
+local how = A.how
+local id = A.run or had and had.run or nil
+
+-- Told before, or given up before it began. A call that was never heard of because everything was lost is another thing.
+local is_over = value == ''
+if not had and A.born then
+  is_over = is_over or redis.call('HGET', agent_key, 'born') == A.born
+elseif not had then
+  is_over = is_over or A.again
+end
+if not had and how.is_withdrawn then
+  -- Should it still arrive, it must not begin.
+  redis.call('SET', key, '', 'PX', 600000)
+end
+if is_over or (not had and how.is_withdrawn) then
+  local run = id and load_run(id) or nil
+  return { run and run.is_known and totals_of(run) or false, {}, false, false }
+end
+
+local run = id and load_run(id) or nil
+if had then
+  correct_rates(had.taken, A.used)
+  if had['repeat'] and A.uncounts then uncount_repeat(had['repeat']) end
+end
+local settled = {}
+for _, list in ipairs({ had and had.force or {}, had and had.shadow or {}, not had and A.accounts or {} }) do
+  for _, note in ipairs(list) do
+    -- Everything was lost, and this node knows what it had heard of the account.
+    if not had and note.heard and not load_account(note.k) then open_account(note) end
+    local one = settle_account(note, how.cost)
+    if one then settled[#settled + 1] = one end
+  end
+end
+for _, late in ipairs(A.late or {}) do
+  local a = load_account(late)
+  local at = had and had.at or now
+  if a and a.f <= at and at < a.e and how.cost ~= 0 then
+    local before = a.s
+    a.s = a.s + how.cost
+    save_account(a)
+    settled[#settled + 1] = { late, before, a.s, a.r, a.g, a.v, a.f }
+  end
+end
+if A.agent and had then
+  local v = redis.call('HMGET', agent_key, 'r', 'due')
+  local agent = { r = count(v[1], agent_key), due = tonumber(v[2] or nil) }
+  release(agent_key, agent, 1)
+  redis.call('PEXPIRE', agent_key, RUN_TTL)
+end
+local run_watch, agent_watch, totals = false, false, false
+if run then
+  local after = settle_run(id, how, had)
+  if after and how.is_withdrawn and had.is_new and after.st == 0 and after.ts == 0 then
+    redis.call('DEL', after.key)
+    after = nil
+  end
+  if after then
+    totals = totals_of(after)
+    remember(A.left, id)
+    if A.watch then run_watch = put_watch(watch_key(id), A.watch) end
+    if A.habits then redis.call('HSET', after.key, 'h', ARGV[A.habits]) end
+  end
+end
+if A.agent_watch then agent_watch = put_watch(watch_key(), A.agent_watch) end
+if A.of_model then redis.call('SET', P .. ':habits:' .. A.of_model.k, ARGV[A.of_model.bytes], 'PX', RUN_TTL) end
+redis.call('DEL', key)
+return { totals, settled, run_watch, agent_watch }

@@ -1,0 +1,12 @@
+-- Money for a call that has begun.
+
+local key = call_key()
+local value = redis.call('GET', key)
+local had = value and value ~= '' and cmsgpack.unpack(value) or { at = now, taken = {}, node = NODE, run = A.run }
+local chain = had.run and chain_of(had.run) or nil
+local in_force, shadow = take_money(A.money, chain)
+-- What was only noted in order to be charged is noted again.
+if in_force then had.force = hold_money(in_force) end
+if shadow then had.shadow = hold_money(shadow) end
+redis.call('SET', key, cmsgpack.pack(had), 'PX', CALL_TTL)
+return { money_reply(in_force), money_reply(shadow) }

@@ -1,0 +1,108 @@
+//! Reads what scripts answer. An answer of another form is an error, never a wrong number.
+
+use redis::Value;
+use sprag_core::event::RunOrigin;
+use sprag_core::id::RunId;
+
+use super::{Away, Watch};
+
+/// The parts of an answer, one after the other.
+pub(super) struct Parts(std::vec::IntoIter<Value>);
+
+impl Parts {
+    pub(super) fn of(value: Value) -> Result<Parts, Away> {
+        match value {
+            Value::Array(parts) => Ok(Parts(parts.into_iter())),
+            _ => Err(odd("a list")),
+        }
+    }
+
+    pub(super) fn value(&mut self) -> Result<Value, Away> {
+        self.0.next().ok_or_else(|| odd("more parts"))
+    }
+
+    pub(super) fn number(&mut self) -> Result<i64, Away> {
+        number(self.value()?)
+    }
+
+    /// A number of things.
+    pub(super) fn count(&mut self) -> Result<u32, Away> {
+        Ok(u32::try_from(self.number()?.max(0)).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn real(&mut self) -> Result<f64, Away> {
+        self.text()?.parse().map_err(|_| odd("a number"))
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, Away> {
+        String::from_utf8(bytes(self.value()?)?).map_err(|_| odd("a text"))
+    }
+
+    pub(super) fn optional_bytes(&mut self) -> Result<Option<Vec<u8>>, Away> {
+        match self.value()? {
+            Value::Nil => Ok(None),
+            value => bytes(value).map(Some),
+        }
+    }
+
+    pub(super) fn optional_text(&mut self) -> Result<Option<String>, Away> {
+        let bytes = self.optional_bytes()?;
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| odd("a text"))).transpose()
+    }
+
+    pub(super) fn run_id(&mut self) -> Result<RunId, Away> {
+        RunId::parse(&self.text()?).map_err(|_| odd("the id of a run"))
+    }
+
+    pub(super) fn origin(&mut self) -> Result<RunOrigin, Away> {
+        let text = self.text()?;
+        serde_json::from_value(serde_json::Value::String(text)).map_err(|_| odd("how a run was recognised"))
+    }
+
+    pub(super) fn parts(&mut self) -> Result<Parts, Away> {
+        Parts::of(self.value()?)
+    }
+
+    /// The parts of each part.
+    pub(super) fn each<T>(&mut self, read: impl Fn(Parts) -> Result<T, Away>) -> Result<Vec<T>, Away> {
+        self.parts()?.0.map(|value| read(Parts::of(value)?)).collect()
+    }
+
+    pub(super) fn totals(&mut self) -> Result<[i64; 11], Away> {
+        totals(self.value()?)
+    }
+
+    pub(super) fn watch(&mut self) -> Result<Option<Watch>, Away> {
+        self.optional_bytes()?.map(watch).transpose()
+    }
+}
+
+pub(super) fn watch(value: Vec<u8>) -> Result<Watch, Away> {
+    let (version, bytes) = value.split_at_checked(16).ok_or_else(|| odd("a version"))?;
+    let version = str::from_utf8(version).ok().and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    Ok(Watch { version: version.ok_or_else(|| odd("a version"))?, bytes: bytes.to_vec() })
+}
+
+pub(super) fn totals(value: Value) -> Result<[i64; 11], Away> {
+    let numbers: Vec<i64> = Parts::of(value)?.0.map(number).collect::<Result<_, _>>()?;
+    numbers.try_into().map_err(|_| odd("eleven numbers"))
+}
+
+pub(super) fn bytes(value: Value) -> Result<Vec<u8>, Away> {
+    match value {
+        Value::BulkString(bytes) => Ok(bytes),
+        Value::SimpleString(text) => Ok(text.into_bytes()),
+        _ => Err(odd("bytes")),
+    }
+}
+
+fn number(value: Value) -> Result<i64, Away> {
+    match value {
+        Value::Int(number) => Ok(number),
+        _ => Err(odd("a number")),
+    }
+}
+
+fn odd(expected: &str) -> Away {
+    Away::Failed(format!("its answer has another form than this version of Sprag reads: expected {expected}"))
+}

@@ -1,0 +1,48 @@
+//! The scripts: what each needs, put together once. Redis knows them by their hash.
+
+use std::sync::LazyLock;
+
+use sprag_core::limits::{CLUE_OFFERS, REPEAT_COUNT, RUN_TREE_DEPTH};
+use sprag_core::run::RETRY_MS;
+
+const PRELUDE: &str = include_str!("lua/prelude.lua");
+const HELD: &str = include_str!("lua/held.lua");
+const RUNS: &str = include_str!("lua/runs.lua");
+const CLUES: &str = include_str!("lua/clues.lua");
+const WATCH: &str = include_str!("lua/watch.lua");
+const RATES: &str = include_str!("lua/rates.lua");
+const MONEY: &str = include_str!("lua/money.lua");
+const REPEAT: &str = include_str!("lua/repeat.lua");
+
+/// A script and its hash.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) text: String,
+    pub(super) hash: String,
+}
+
+pub(super) static BEGIN: LazyLock<Script> =
+    LazyLock::new(|| script(&[HELD, RUNS, CLUES, WATCH, RATES, MONEY, REPEAT, include_str!("lua/begin.lua")]));
+pub(super) static END: LazyLock<Script> =
+    LazyLock::new(|| script(&[HELD, RUNS, CLUES, WATCH, RATES, MONEY, REPEAT, include_str!("lua/end.lua")]));
+pub(super) static RESERVE: LazyLock<Script> =
+    LazyLock::new(|| script(&[HELD, RUNS, MONEY, include_str!("lua/reserve.lua")]));
+pub(super) static RAISE: LazyLock<Script> = LazyLock::new(|| script(&[HELD, MONEY, include_str!("lua/raise.lua")]));
+pub(super) static GIVE_BACK: LazyLock<Script> =
+    LazyLock::new(|| script(&[HELD, RATES, MONEY, REPEAT, include_str!("lua/give_back.lua")]));
+pub(super) static ACCOUNT: LazyLock<Script> =
+    LazyLock::new(|| script(&[HELD, MONEY, include_str!("lua/accounts.lua")]));
+pub(super) static ALIVE: LazyLock<Script> = LazyLock::new(|| script(&[include_str!("lua/alive.lua")]));
+pub(super) static LOOK: LazyLock<Script> = LazyLock::new(|| script(&[HELD, RUNS, include_str!("lua/look.lua")]));
+pub(super) static PUT: LazyLock<Script> = LazyLock::new(|| script(&[WATCH, include_str!("lua/put.lua")]));
+pub(super) static RECONCILE: LazyLock<Script> =
+    LazyLock::new(|| script(&[HELD, RUNS, MONEY, include_str!("lua/reconcile.lua")]));
+
+fn script(parts: &[&str]) -> Script {
+    let bounds = format!(
+        "local TREE_DEPTH, OFFERS, RETRY_MS, MOMENTS = {RUN_TREE_DEPTH}, {CLUE_OFFERS}, {RETRY_MS}, {REPEAT_COUNT}\n"
+    );
+    let text = [&[bounds.as_str(), PRELUDE], parts].concat().concat();
+    let hash = redis::Script::new(&text).get_hash().to_owned();
+    Script { text, hash }
+}
