@@ -79,6 +79,8 @@ pub enum Reason {
     NotFound,
     /// Sprag has no room for another request.
     Overloaded,
+    /// What several nodes share cannot be reached, and the call depends on it.
+    StateUnavailable,
     /// The upstream could not be reached.
     UpstreamUnreachable,
     /// The upstream did not answer in time.
@@ -89,7 +91,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 18] = [
+    pub const ALL: [Reason; 19] = [
         Reason::LoopDetected,
         Reason::RunKilled,
         Reason::RunPaused,
@@ -105,6 +107,7 @@ impl Reason {
         Reason::BodyTooLarge,
         Reason::NotFound,
         Reason::Overloaded,
+        Reason::StateUnavailable,
         Reason::UpstreamUnreachable,
         Reason::UpstreamTimeout,
         Reason::UpstreamCut,
@@ -162,6 +165,7 @@ impl Reason {
             | Reason::BodyTooLarge
             | Reason::NotFound
             | Reason::Overloaded
+            | Reason::StateUnavailable
             | Reason::UpstreamUnreachable
             | Reason::UpstreamTimeout
             | Reason::UpstreamCut => false,
@@ -185,6 +189,7 @@ impl Reason {
             Reason::BodyTooLarge => ("body_too_large", "sprag_body_too_large", 413),
             Reason::NotFound => ("not_found", "sprag_not_found", 404),
             Reason::Overloaded => ("overloaded", "sprag_overloaded", 503),
+            Reason::StateUnavailable => ("state_unavailable", "sprag_state_unavailable", 503),
             Reason::UpstreamUnreachable => ("upstream_unreachable", "sprag_upstream_unreachable", 502),
             Reason::UpstreamTimeout => ("upstream_timeout", "sprag_upstream_timeout", 504),
             Reason::UpstreamCut => ("upstream_cut", "sprag_upstream_cut", 502),
@@ -276,7 +281,7 @@ fn anthropic_type(reason: Reason) -> &'static str {
         Reason::InvalidRequest => "invalid_request_error",
         Reason::BodyTooLarge => "request_too_large",
         Reason::NotFound => "not_found_error",
-        Reason::Overloaded => "overloaded_error",
+        Reason::Overloaded | Reason::StateUnavailable => "overloaded_error",
         Reason::UpstreamUnreachable | Reason::UpstreamCut => "api_error",
         Reason::UpstreamTimeout => "timeout_error",
         stop => stop.as_str(),

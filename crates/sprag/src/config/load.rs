@@ -152,6 +152,8 @@ pub fn needs_restart(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("admin.token", old.admin.token != new.admin.token),
         ("admin.viewer_token", old.admin.viewer_token != new.admin.viewer_token),
         ("data.dir", old.data_dir != new.data_dir),
+        ("state.redis", old.state.redis != new.state.redis),
+        ("state.timeout_ms", old.state.timeout != new.state.timeout),
         ("events", old.events != new.events),
         ("log.format", old.log.format != new.log.format),
         ("log.level", old.log.level != new.log.level),

@@ -18,7 +18,7 @@ use sprag_core::wire::{Family, Manner, Manners, Reason};
 
 use super::alerts::Alerts;
 use super::base_url::BaseUrl;
-use super::file::{Compat, Http2, LogCalls, LogFormat, Unpriced};
+use super::file::{Compat, Http2, LogCalls, LogFormat, OnStateLoss, Unpriced};
 use super::route_rule::RouteRule;
 use super::secret::Secret;
 use super::values::Values;
@@ -49,6 +49,8 @@ pub struct Settings {
     pub budget: GlobalBudget,
     /// What Sprag adds to answers.
     pub responses: Responses,
+    /// What several Sprags share.
+    pub state: State,
     /// What is recorded, and for how long.
     pub events: Events,
     /// What calls cost.
@@ -230,6 +232,17 @@ pub struct Responses {
     pub adapt: bool,
     /// How single reasons are put.
     pub reasons: BTreeMap<Reason, Manner>,
+}
+
+/// What several Sprags share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The Redis that all of them share; none for a Sprag on its own. Its password is never shown.
+    pub redis: Option<Secret>,
+    /// Longest wait for one answer.
+    pub timeout: Duration,
+    /// What happens to calls while it is away.
+    pub on_loss: OnStateLoss,
 }
 
 /// What is recorded, and for how long.

@@ -79,7 +79,7 @@ fn reasons_have_one_word_and_one_code_each() {
 
 #[test]
 fn statuses_are_those_of_the_contract() {
-    let expected = [429, 403, 403, 429, 402, 200, 200, 429, 403, 403, 401, 400, 413, 404, 503, 502, 504, 502];
+    let expected = [429, 403, 403, 429, 402, 200, 200, 429, 403, 403, 401, 400, 413, 404, 503, 503, 502, 504, 502];
     assert_eq!(Reason::ALL.map(Reason::status), expected);
 }
 

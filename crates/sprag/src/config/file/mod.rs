@@ -18,6 +18,7 @@ mod provider;
 mod rate_limit;
 mod responses;
 mod route;
+mod state;
 
 use std::collections::BTreeMap;
 
@@ -40,6 +41,7 @@ pub use provider::{Http2, Provider, Timeouts};
 pub use rate_limit::RateLimit;
 pub use responses::{Compat, Responses, Stop, StopForm};
 pub use route::Route;
+pub use state::{OnStateLoss, State, StateLoss};
 
 use super::secret::Secret;
 
@@ -73,6 +75,8 @@ pub struct File {
     pub agents: BTreeMap<String, Agent>,
     /// What Sprag adds to answers, and how it refuses.
     pub responses: Responses,
+    /// What several Sprags share, so that they act as one. Without it each keeps its own runs, budgets and rate limits.
+    pub state: State,
     /// What is recorded of each call, and for how long.
     pub events: Events,
     /// What happens to calls that have no price.

@@ -13,6 +13,7 @@ mod provider;
 mod rate_limit;
 mod reasons;
 mod route;
+mod state;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -54,6 +55,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     let budget = policy::global_budget(file, &mut problems);
     let alerts = alerts::resolve(&file.alerts, environment, &mut problems);
     let jwt = jwt::resolve(&file.jwt, environment, &mut problems);
+    let state = state::resolve(&file.state, &mut problems);
 
     let (Some(listen), Some(admin_listen), true) = (listen, admin_listen, problems.is_empty()) else {
         return Err(problems);
@@ -83,6 +85,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
             adapt: file.responses.adapt,
             reasons,
         },
+        state,
         events: events(&file.events),
         prices: Prices { unpriced: file.prices.unpriced, overrides },
         jwt,
