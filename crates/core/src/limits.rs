@@ -209,6 +209,12 @@ pub const SHADOW_EVENTS: u32 = 50_000;
 pub const FINDING_CALLS: u32 = 20_000;
 /// Clues kept in memory with kills that the disk has refused so far, all together.
 pub const UNWRITTEN_CLUES: usize = 1024 * 1024;
+/// Runs of which a node sums up what it did while it could not reach the state that nodes share.
+pub const ALONE_RUNS: usize = 1 << 15;
+/// The same of accounts.
+pub const ALONE_ACCOUNTS: usize = 1 << 15;
+/// Clues that only one node knows, left while it could not tell the others.
+pub const ALONE_CLUES: usize = 1 << 16;
 /// Models whose first call under a budget is under way; calls to further ones do not wait for each other.
 pub const PILOTS: usize = 1024;
 /// Routes to other HTTP APIs.

@@ -161,6 +161,14 @@ impl Rules {
         [&self.score.common, &self.velocity.common].iter().any(|common| common.mode != Mode::Off)
     }
 
+    /// Whether any detector that looks at requests can stop one.
+    #[must_use]
+    pub fn is_enforced(&self) -> bool {
+        let commons = [&self.progress.common, &self.exact.common, &self.similar.common, &self.oscillation.common];
+        let others = [&self.score.common, &self.repeat.common, &self.velocity.common];
+        commons.into_iter().chain(others).any(|common| common.mode == Mode::Enforce)
+    }
+
     /// What a detector has in common with the others.
     #[must_use]
     pub fn common(&self, detector: Detector) -> &Common {

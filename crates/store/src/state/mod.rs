@@ -3,6 +3,7 @@
 //! Everything here is bounded and may be forgotten; the record is the history's. Nothing is decided here: callers get
 //! the numbers and decide.
 
+mod elsewhere;
 mod memory;
 mod money;
 mod rates;

@@ -6,6 +6,7 @@
 //!
 //! Not here: what was spent before an account was opened (the caller brings it as a seed), and what is on record.
 
+mod elsewhere;
 mod entries;
 mod epochs;
 mod slots;

@@ -33,6 +33,25 @@ impl Accounts {
         })
     }
 
+    pub(in crate::state) fn follow(&self, draw: &Draw, settled: NanoUsd, now: Timestamp) {
+        with_lock(&self.ledger, |ledger| {
+            self.is_used.store(true, Ordering::Release);
+            ledger.follow(draw, settled, now);
+        });
+    }
+
+    pub(in crate::state) fn spent(&self, draw: &Draw) -> Option<NanoUsd> {
+        self.if_used(|ledger| ledger.spent(draw))
+    }
+
+    pub(in crate::state) fn hold_granted(&self, draws: &[Draw], amount: NanoUsd, now: Timestamp) -> Reservation {
+        with_lock(&self.ledger, |ledger| ledger.hold_granted(draws, amount, now))
+    }
+
+    pub(in crate::state) fn raise_granted(&self, reservation: &mut Reservation, amount: NanoUsd) {
+        with_lock(&self.ledger, |ledger| ledger.raise_granted(reservation, amount));
+    }
+
     pub(in crate::state) fn set_marks(&self, marks: Vec<u8>) {
         with_lock(&self.ledger, |ledger| ledger.set_marks(marks));
     }

@@ -20,6 +20,8 @@ pub(super) struct WatchedAgents {
 #[derive(Debug, Default)]
 struct Watched {
     watch: AgentWatch,
+    /// Which version of it the node has seen elsewhere; 0 for none.
+    version: u64,
     last_at: Timestamp,
 }
 
@@ -32,13 +34,23 @@ impl Default for WatchedAgents {
 impl WatchedAgents {
     /// Works on the record of an agent, which is made where there is none.
     pub(super) fn with<R>(&self, agent: &AgentName, now: Timestamp, work: impl FnOnce(&mut AgentWatch) -> R) -> R {
+        self.with_version(agent, now, |watch, _| work(watch))
+    }
+
+    /// The same, with the version that was seen elsewhere.
+    pub(super) fn with_version<R>(
+        &self,
+        agent: &AgentName,
+        now: Timestamp,
+        work: impl FnOnce(&mut AgentWatch, &mut u64) -> R,
+    ) -> R {
         self.agents.with(agent_hash(agent), |agents| {
             if agents.len() >= self.room && !agents.contains_key(agent) {
                 forget_the_quietest(agents);
             }
             let watched = agents.entry(agent.clone()).or_default();
             watched.last_at = watched.last_at.max(now);
-            work(&mut watched.watch)
+            work(&mut watched.watch, &mut watched.version)
         })
     }
 

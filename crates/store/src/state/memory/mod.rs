@@ -5,6 +5,7 @@
 
 mod accounts;
 mod agents;
+mod elsewhere;
 mod offers;
 mod rates;
 mod run;

@@ -25,6 +25,8 @@ pub(super) struct Run {
     pub(super) habits: Habits,
     /// What detection keeps of it.
     pub(super) watch: RunWatch,
+    /// Which version of that the node has seen elsewhere; 0 for none.
+    pub(super) watch_version: u64,
 }
 
 impl Run {
@@ -118,6 +120,45 @@ impl Run {
         }
         self.tree_in_flight = self.tree_in_flight.saturating_sub(1);
         self.touch(settlement.now);
+    }
+
+    /// Takes over what is known of the run elsewhere: of each number the larger.
+    pub(super) fn follow(&mut self, totals: &RunTotals, origin: RunOrigin, parent: Option<&RunId>) {
+        let own = &mut self.totals;
+        let begun = [own.first_at, totals.first_at].into_iter().filter(|at| *at != Timestamp::default()).min();
+        *own = RunTotals {
+            steps: own.steps.max(totals.steps),
+            cost: own.cost.max(totals.cost),
+            tree_steps: own.tree_steps.max(totals.tree_steps),
+            tree_cost: own.tree_cost.max(totals.tree_cost),
+            tree_refused: own.tree_refused.max(totals.tree_refused),
+            input_tokens: own.input_tokens.max(totals.input_tokens),
+            output_tokens: own.output_tokens.max(totals.output_tokens),
+            unpriced_steps: own.unpriced_steps.max(totals.unpriced_steps),
+            failed_steps: own.failed_steps.max(totals.failed_steps),
+            first_at: begun.unwrap_or_default(),
+            last_at: own.last_at.max(totals.last_at),
+        };
+        self.origin.get_or_insert(origin);
+        if self.parent.is_none() {
+            self.parent = parent.cloned().map(Box::new);
+        }
+    }
+
+    /// The same of a run above a call, of which less is told.
+    pub(super) fn follow_place(&mut self, place: &RunPlace, parent: Option<&RunId>) {
+        let totals = RunTotals {
+            tree_steps: place.steps.saturating_add(self.totals.tree_refused),
+            tree_cost: place.tree_cost,
+            first_at: place.first_at,
+            ..RunTotals::default()
+        };
+        self.follow(&totals, place.origin, parent);
+    }
+
+    /// Whether one call of the run at most is under way here.
+    pub(super) fn is_alone(&self) -> bool {
+        self.in_flight <= 1
     }
 
     pub(super) fn is_idle(&self) -> bool {
