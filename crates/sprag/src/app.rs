@@ -28,6 +28,7 @@ use crate::alerts::links::Links;
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
 use crate::gateway::{DetectionFailures, Pilots, Throttle};
+use crate::link::Link;
 use crate::live::Live;
 use crate::logging;
 use crate::policies::{PolicyBook, PolicyInForce};
@@ -52,6 +53,8 @@ pub struct App {
     pub prices: ArcSwap<Prices>,
     /// The runs that are under way.
     pub state: State,
+    /// The way to what several nodes share; none for a Sprag on its own.
+    pub link: Option<Link>,
     /// Kills, and where agents stand.
     pub catalog: Catalog,
     /// The number of the catalog's last change, for calls under way.
@@ -114,6 +117,7 @@ impl App {
         let links = Links::open(data.clone())?;
         let history = History::open_embedded(data, history_settings(&settings))?;
         let state = State::memory();
+        let link = Link::connect(&settings.state, &clock)?;
         state.set_budget_marks(alerts.in_force().rules.budget_thresholds());
         remember_killed(&state, &catalog)?;
         let prices = prices(&settings)?;
@@ -135,6 +139,7 @@ impl App {
             adjusting: Mutex::new(()),
             prices: ArcSwap::from_pointee(prices),
             state,
+            link,
             catalog,
             changes,
             marks: Recent::new(HISTORY_MARKS),

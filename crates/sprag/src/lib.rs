@@ -24,6 +24,7 @@ pub mod demo;
 mod dlp_page;
 pub mod gateway;
 pub mod jwt;
+pub mod link;
 pub mod live;
 pub mod logging;
 pub mod policies;

@@ -114,12 +114,14 @@ impl Server {
         let raising = tokio::spawn(self.app.clone().raise_alerts(alerted.clone()));
         let delivering = tokio::spawn(self.app.clone().deliver_alerts());
         let adopting = tokio::spawn(self.app.clone().adopt_forever());
+        let linked = tokio::spawn(self.app.clone().follow_link());
         let (proxy_drained, _) = tokio::join!(proxy, admin);
         if !proxy_drained {
             tracing::warn!("some answers were still under way when the grace was over; they were cut");
         }
         sweeping.abort();
         adopting.abort();
+        linked.abort();
         self.app.settling.close();
         self.app.settling.wait().await;
         // What the last calls raised is on disk; what is not delivered waits for the next start.

@@ -7,6 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
 
+use super::api::model::SharedState;
 use super::{Admin, Shared};
 
 pub(super) fn routes() -> Router<Shared> {
@@ -25,8 +26,13 @@ impl Admin {
 
 async fn ready(State(admin): State<Shared>) -> Response {
     let problems = admin.recording_problems();
-    if problems.is_empty() {
-        return Json(json!({"status": "ready"})).into_response();
+    let (status, mut told) = match problems.is_empty() {
+        true => (StatusCode::OK, json!({"status": "ready"})),
+        false => (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not_ready", "problems": problems})),
+    };
+    // Without Redis the node serves all the same: were it taken out, all nodes would be at once.
+    if let Some(link) = &admin.app.link {
+        told["shared_state"] = json!(SharedState::new(link));
     }
-    (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "not_ready", "problems": problems}))).into_response()
+    (status, Json(told)).into_response()
 }

@@ -53,6 +53,16 @@ pub(super) fn status(asking: Asking) -> Result<ExitCode> {
         let (detail, lost) = (recording.money_only + recording.dropped, recording.lost);
         writeln!(out, "             {detail} events without their detail, {lost} lost")?;
     }
+    if let Some(state) = &status.shared_state {
+        let (redis, since) = (show::plain(&state.redis), show::seconds(state.since_seconds));
+        match state.connected {
+            true => writeln!(out, "  shared     {redis}, connected for {since}")?,
+            false => {
+                let error = show::plain(state.last_error.as_deref().unwrap_or("never connected so far"));
+                writeln!(out, "  shared     {redis}, AWAY for {since}: {error}")?;
+            }
+        }
+    }
     writeln!(out, "\nToday (UTC)")?;
     writeln!(out, "  calls      {} ({} failed, {} blocked)", show::count(today.requests), today.errors, today.blocked)?;
     writeln!(

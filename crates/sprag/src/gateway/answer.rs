@@ -28,7 +28,7 @@ use super::observe::{Observed, Patience, Signature};
 use super::reader::Reader;
 use super::respond::{refuse, sign};
 use super::settled::Settled;
-use super::ticket::Ticket;
+use super::ticket::{Settling, Ticket};
 use crate::config::Provider;
 
 /// JSON answers up to this size, of a length told ahead, are complete before they are passed on: the upstream has
@@ -96,7 +96,7 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
                 Reason::UpstreamUnreachable,
                 format!("provider `{}` answered in a way that cannot be checked: {unreadable}", provider.name),
             );
-            return refuse(audience, refusal, ticket);
+            return refuse(audience, refusal, ticket).await;
         }
         Err(_) => None,
     };
@@ -151,12 +151,12 @@ async fn collected(
         Ok(Ok(whole)) => whole,
         Err(kill) => {
             let refusal = ticket.killed(&kill);
-            return refuse(audience, refusal, ticket);
+            return refuse(audience, refusal, ticket).await;
         }
         Ok(Err((ending, why))) => {
             ticket.mark_failed(ending, why);
             let reason = if ending == Ending::TimedOut { Reason::UpstreamTimeout } else { Reason::UpstreamCut };
-            return refuse(audience, Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket);
+            return refuse(audience, Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket).await;
         }
     };
     let length = Some(whole.len() as u64);
@@ -168,7 +168,7 @@ async fn collected(
     let Ok(mut plain) = decoded else {
         let why = "the upstream's compressed answer cannot be decoded";
         ticket.mark_failed(Ending::UpstreamError, why);
-        return refuse(audience, Refusal::new(Reason::UpstreamUnreachable, why), ticket);
+        return refuse(audience, Refusal::new(Reason::UpstreamUnreachable, why), ticket).await;
     };
     let mut is_changed = false;
     if let Some(inspector) = &asked.inspector {
@@ -181,7 +181,7 @@ async fn collected(
             let refusal = ticket.withheld(refusal);
             ticket.set_status(audience.put(refusal.clone()).status);
             settle(&mut ticket, &reader).await;
-            return refuse(audience, refusal, ticket);
+            return refuse(audience, refusal, ticket).await;
         }
         if let Some(edited) = edited {
             (plain, is_changed) = (edited, true);
@@ -304,10 +304,10 @@ async fn settle(ticket: &mut Ticket, reader: &Reader) -> Option<Settled> {
     if ending == Ending::UpstreamError {
         ticket.mark_failed(ending, "the provider's answer is not what its API promises");
     }
-    if ticket.needs_count(reply) {
-        return ticket.settle_counted(reply.clone(), ending).await.unwrap_or_default();
+    match ticket.settle_whole(reply, ending) {
+        Settling::Done(settled) => settled,
+        Settling::UnderWay(settling) => settling.await.unwrap_or_default(),
     }
-    ticket.settle(reply, reply.usage, ending)
 }
 
 fn kind(headers: &HeaderMap) -> Kind {

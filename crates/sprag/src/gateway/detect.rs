@@ -9,8 +9,8 @@ use http::request::Parts;
 use sprag_core::event::{Ending, Event, RunOrigin};
 use sprag_core::id::AgentName;
 use sprag_core::loops::{
-    AgentWatch, Arrival, Decision, Departure, Mode, PromptScope, Rules, RunWatch, StepEvidence, Strikes, decide,
-    fingerprint, read_turn,
+    AgentWatch, Arrival, Decision, Departure, Finding, Mode, PromptScope, Rules, RunWatch, StepEvidence, Strikes,
+    decide, fingerprint, read_turn,
 };
 use sprag_core::time::Timestamp;
 use sprag_core::wire::{Call, History, Reply};
@@ -69,6 +69,8 @@ pub(crate) struct SeenRun<'a> {
 pub(crate) struct Way<'a> {
     pub(crate) route: &'a Route<'a>,
     pub(crate) told_apart: &'a dyn Fn() -> Vec<(String, String)>,
+    /// What came of counting it among identical requests of all nodes; absent where only this node counts.
+    pub(crate) repeated: Option<Option<Finding>>,
 }
 
 /// What detection found in a request, and what goes on record of it.
@@ -118,7 +120,8 @@ fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, w
     let now = seen.now;
     let (mut findings, mut looked) = (Vec::new(), Looked::default());
     if rules.repeat.common.mode != Mode::Off {
-        findings.extend(app.state.count_repeat(identity(seen, way), now, &rules.repeat));
+        let here = app.state.count_repeat(identity(seen, way), now, &rules.repeat);
+        findings.extend(way.repeated.clone().unwrap_or(here));
     }
     // Texts to be embedded are no prompts.
     let run = seen.run.zip(call.filter(|call| call.dialect.has_assistant()));
@@ -150,7 +153,7 @@ fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, w
 }
 
 /// What makes two requests the same, byte for byte: where they go, what they hold, and who they are for their limits.
-fn identity(seen: &Seen<'_>, way: &Way<'_>) -> u64 {
+pub(crate) fn identity(seen: &Seen<'_>, way: &Way<'_>) -> u64 {
     let carried = (way.told_apart)();
     let own = [("agent", seen.agent.as_str()), ("upstream", &*way.route.provider.name)];
     let carried = carried.iter().map(|(key, value)| (key.as_str(), value.as_str()));

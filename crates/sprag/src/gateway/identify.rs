@@ -32,10 +32,32 @@ pub(crate) struct Caller {
     pub(crate) agent: AgentName,
     pub(crate) scope: Scope,
     /// None for requests outside any run.
-    pub(crate) run: Option<CallerRun>,
+    pub(crate) run: Option<AskedRun>,
+    /// What the call leaves behind as soon as its run is known.
+    pub(crate) leaves: Remember,
+}
+
+/// Which run a request asks for.
+pub(crate) enum AskedRun {
+    /// It names the run.
+    Named(CallerRun),
+    /// The first clue that leads to a run tells; without one, another begins.
+    Evidence { clues: Vec<Clue>, otherwise: Unknown },
+}
+
+/// The run of a request whose evidence leads nowhere.
+#[derive(Clone)]
+pub(crate) struct Unknown {
+    agent: AgentName,
+    /// The run of its trace.
+    trace: Option<RunId>,
+    /// The virtual key that a new run belongs to.
+    key_id: Option<String>,
+    parent: Option<RunId>,
 }
 
 /// The run of one request.
+#[derive(Clone)]
 pub(crate) struct CallerRun {
     pub(crate) key: RunKey,
     pub(crate) parent: Option<RunId>,
@@ -44,33 +66,37 @@ pub(crate) struct CallerRun {
     pub(crate) is_fresh: bool,
 }
 
+/// What requests are told apart by.
+#[derive(Clone, Copy)]
+pub(crate) struct Naming<'a> {
+    /// Tells what cannot be a name.
+    pub(crate) scanner: &'a Scanner,
+    /// The run that all others are a part of.
+    pub(crate) command: Option<&'a RunId>,
+}
+
 /// Where runs are known.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) state: &'a State,
     pub(crate) ids: &'a Ids,
-    /// Tells what cannot be a name.
-    pub(crate) scanner: &'a Scanner,
-    /// The run that all others are a part of.
-    pub(crate) command: Option<&'a RunId>,
     /// Runs that a request no longer joins by being one that failed there.
     pub(crate) is_over: &'a dyn Fn(&RunKey) -> bool,
 }
 
-/// Finds the caller. One with a virtual key is the key's agent, and its runs are the key's. Requests that are no LLM calls belong to a run only when they name it.
+/// Finds the caller, and which run it asks for. One with a virtual key is the key's agent, and its runs are the key's. Requests that are no LLM calls belong to a run only when they name it.
 ///
 /// # Errors
 /// When an agent or a run is declared with a name that cannot be one.
 pub(crate) fn identify(
-    known: Known<'_>,
+    naming: Naming<'_>,
     wanted: &[RunOrigin],
     agent_in_path: Option<&str>,
     key: Option<&VirtualKey>,
     head: &Parts,
     call: Option<(&Call<'_>, Option<&History>)>,
-    now: Timestamp,
 ) -> Result<Caller, BadName> {
-    let Known { state, ids, scanner, command, .. } = known;
+    let Naming { scanner, command } = naming;
     let headers = &head.headers;
     let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     refuse_unreadable(headers)?;
@@ -90,32 +116,54 @@ pub(crate) fn identify(
     let run = match name_run(&signs, call.map(|(call, _)| call), wanted, key_id, |name| holds_secret(scanner, name))? {
         Some(Named { id, parent, origin }) => {
             let parent = parent.map(within).or_else(|| command.cloned());
-            Some(CallerRun { key: RunKey { agent: agent.clone(), id: within(id) }, parent, origin, is_fresh: false })
+            let key = RunKey { agent: agent.clone(), id: within(id) };
+            Some(AskedRun::Named(CallerRun { key, parent, origin, is_fresh: false }))
         }
         None => call.map(|(call, history)| {
             let is_retry = signs.retries.is_some_and(|retries| retries > 0);
             let previous_id = call.previous_id.as_deref();
             let clues = evidence(scope, Brought { previous_id, trace: signs.trace, history, is_retry }, wanted);
-            let found = clues.iter().find_map(|clue| Some((look_up(known, clue, now)?, clue.origin)));
             let trace = signs.trace.filter(|_| wanted.contains(&RunOrigin::Trace));
-            match (found, trace) {
-                (Some((key, origin)), _) => CallerRun { key, parent: command.cloned(), origin, is_fresh: false },
-                (None, Some(trace)) => {
-                    let key = RunKey { agent: agent.clone(), id: within(own(scope.trace_run(trace))) };
-                    CallerRun { key, parent: command.cloned(), origin: RunOrigin::Trace, is_fresh: false }
-                }
-                (None, None) => {
-                    let key = RunKey { agent: agent.clone(), id: own(ids.run(now)) };
-                    CallerRun { key, parent: command.cloned(), origin: RunOrigin::Conversation, is_fresh: true }
-                }
-            }
+            let trace = trace.map(|trace| within(own(scope.trace_run(trace))));
+            let (agent, key_id) = (agent.clone(), key_id.map(str::to_owned));
+            AskedRun::Evidence { clues, otherwise: Unknown { agent, trace, key_id, parent: command.cloned() } }
         }),
     };
-    if let Some(run) = &run {
-        let history = call.and_then(|(_, history)| history);
-        keep(state, &run.key, &at_opening(scope, signs.trace, history, signs.retries.is_some()));
+    let history = call.and_then(|(_, history)| history);
+    let leaves = at_opening(scope, signs.trace, history, signs.retries.is_some());
+    Ok(Caller { agent, scope, run, leaves })
+}
+
+impl AskedRun {
+    /// The run, as far as this node knows.
+    pub(crate) fn found_here(self, known: Known<'_>, now: Timestamp) -> CallerRun {
+        match self {
+            AskedRun::Named(run) => run,
+            AskedRun::Evidence { clues, otherwise } => {
+                let found = clues.iter().find_map(|clue| Some((look_up(known, clue, now)?, clue.origin)));
+                match found {
+                    Some((key, origin)) => CallerRun { key, parent: otherwise.parent, origin, is_fresh: false },
+                    None => otherwise.run(known.ids, now),
+                }
+            }
+        }
     }
-    Ok(Caller { agent, scope, run })
+}
+
+impl Unknown {
+    /// The run that begins, or that its trace names.
+    pub(crate) fn run(self, ids: &Ids, now: Timestamp) -> CallerRun {
+        let Unknown { agent, trace, key_id, parent } = self;
+        let (origin, is_fresh) = match trace {
+            Some(_) => (RunOrigin::Trace, false),
+            None => (RunOrigin::Conversation, true),
+        };
+        let new = || {
+            let id = ids.run(now);
+            key_id.map_or_else(|| id.clone(), |key| id.of_key(&key))
+        };
+        CallerRun { key: RunKey { agent, id: trace.unwrap_or_else(new) }, parent, origin, is_fresh }
+    }
 }
 
 /// Who calls: named in the path, in a header or in the body.
@@ -150,12 +198,14 @@ pub(crate) fn leave_evidence(
     ending: Ending,
     reply: &Reply,
 ) {
-    if std::mem::replace(&mut run.has_left_evidence, true) {
+    if run.left.is_some() {
         return;
     }
     let is_named = record.is_some_and(|run| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session));
     let is_whole = ending == Ending::Complete;
-    keep(&app.state, &run.key, &at_settling(run.scope, run.history.as_ref(), reply, is_whole, is_named));
+    let left = at_settling(run.scope, run.history.as_ref(), reply, is_whole, is_named);
+    keep(&app.state, &run.key, &left);
+    run.left = Some(left);
 }
 
 /// Keeps what a call left behind.

@@ -7,18 +7,18 @@ use http::request::Parts;
 use sprag_core::dlp::Inspector;
 use sprag_core::event::WouldBlock;
 use sprag_core::loops::Mode;
-use sprag_core::policy::{Facts, Judgement, Permit, judge as decide};
+use sprag_core::policy::{Facts, Habits, Judgement, Permit, Policy, Weighed, judge as decide};
 use sprag_core::price::Price;
 use sprag_core::wire::{Call, Refusal};
-use sprag_store::state::RatesTaken;
+use sprag_store::state::{RatesTaken, RunPlace};
 
 use super::detect::{self, Way};
 use super::inspect::{self, Look};
-use super::open::{Opening, progress};
+use super::open::{Opening, Request, Together, progress};
 use super::plain;
 use super::rates::{self, Limited};
 use super::route::Route;
-use super::spending::{Plan, Spending, unread};
+use super::spending::{Payer, Plan, Spending, unread};
 use super::ticket::Ticket;
 use crate::app::App;
 use crate::config::file::Unpriced;
@@ -27,7 +27,7 @@ use crate::config::{Provider, Settings};
 /// A request, as far as the judge must know it.
 pub(crate) struct Case<'a> {
     pub(crate) route: &'a Route<'a>,
-    pub(crate) head: &'a Parts,
+    pub(crate) head: &'a Arc<Parts>,
     pub(crate) body: &'a [u8],
     pub(crate) call: Option<&'a Call<'a>>,
     pub(crate) opening: Opening,
@@ -61,15 +61,16 @@ pub(crate) async fn judge(
     };
     let model = call.map_or(named.first(), |call| call.model.as_ref()).map(AsRef::as_ref);
     let other_models = call.map_or(named.get(1..), |call| Some(&call.fallback_models)).unwrap_or_default();
-    let mut spending = match call {
-        Some(call) => {
-            let (tree, habits) = (&opening.tree, opening.habits);
-            let price = dearest_price(app, route.provider, call);
-            let plan = Plan { settings, policy: &policy.policy, call, price, tree, habits, body };
-            Spending::plan(app, plan, ticket)
+    let Opening { agent_in_flight, tree, habits, together, lost } = opening;
+    let (counted, mut spending) = match together {
+        Some(Together { rated, repeated, mut spending }) => {
+            spending.draw_on(app, &Payer { settings, policy: &policy.policy, tree: &tree }, ticket);
+            (Some((rated, repeated)), spending)
         }
-        None if may_cost => unread::plan(app, settings, &policy.policy, &opening.tree, ticket),
-        None => Spending::default(),
+        None => {
+            let request = Request { settings, route, head, body, call };
+            (None, plan(app, request, &policy.policy, &tree, habits, ticket))
+        }
     };
     let tokens = spending.tokens();
 
@@ -79,7 +80,7 @@ pub(crate) async fn judge(
     let Judgement { verdict, would_stop } = loop {
         let snapshot = app.catalog.snapshot();
         let kill = ticket.kill(&snapshot);
-        let runs = progress(&snapshot, &opening.tree, settings.runs.command.as_ref(), ticket);
+        let runs = progress(&snapshot, &tree, settings.runs.command.as_ref(), ticket);
         let facts = Facts {
             now,
             kill: kill.as_deref(),
@@ -90,15 +91,19 @@ pub(crate) async fn judge(
             other_models,
             is_priced: call.is_none() || model.is_none() || spending.is_priced(),
             blocks_unpriced: settings.prices.unpriced == Unpriced::Block,
-            agent_in_flight: opening.agent_in_flight,
+            agent_in_flight,
             max_agent_in_flight: u32::try_from(settings.proxy.max_requests_per_agent).unwrap_or(u32::MAX),
             runs: &runs,
         };
         let limited = Limited { settings, route, head, policy: &policy.policy, ticket };
         // A call counts once, however often it is judged.
         let rates = || {
+            if let Some(refusal) = &lost {
+                return Weighed { stop: Some(refusal.clone().into()), ..Weighed::default() };
+            }
             let take = || {
-                let (weighed, counted) = rates::take(app, limited, tokens);
+                let together = counted.as_ref().map(|(rated, _)| rated);
+                let (weighed, counted) = rates::take(app, limited, tokens, together);
                 taken = counted;
                 weighed
             };
@@ -107,7 +112,8 @@ pub(crate) async fn judge(
         let loops = || {
             let look = || {
                 let told_apart = || rates::descriptors(limited);
-                let way = Way { route, told_apart: &told_apart };
+                let repeated = counted.as_ref().map(|(_, repeated)| repeated.clone());
+                let way = Way { route, told_apart: &told_apart, repeated };
                 detect::arrive(app, rules, call, &ticket.seen(head, body), &way)
             };
             looked.get_or_insert_with(look).decision.clone()
@@ -120,10 +126,13 @@ pub(crate) async fn judge(
         if let Some(judgement) = decide(&facts, rates, loops, dlp, || spending.reserve(app)) {
             break judgement;
         }
-        if let Err(refusal) = spending.wait(app, &opening.tree, ticket).await {
+        if let Err(refusal) = spending.wait(app, &tree, ticket).await {
             break Judgement { verdict: Err(refusal.into()), would_stop: Vec::new() };
         }
     };
+    if let Some(shared) = ticket.shared() {
+        shared.came(rated.is_some(), looked.is_some());
+    }
     ticket.set_verdict(rules.clone(), looked.unwrap_or_default());
     ticket.set_would_block(would_stop.into_iter().map(|stop| would_block(settings, stop)).collect());
     ticket.set_limits(taken, spending);
@@ -137,6 +146,26 @@ pub(crate) async fn judge(
             }
             Err(stop.refusal)
         }
+    }
+}
+
+/// Plans the money of a request.
+pub(crate) fn plan(
+    app: &App,
+    request: Request<'_>,
+    policy: &Policy,
+    tree: &[RunPlace],
+    habits: Habits,
+    ticket: &Ticket,
+) -> Spending {
+    let Request { settings, route, head, body, call } = request;
+    match call {
+        Some(call) => {
+            let price = dearest_price(app, route.provider, call);
+            Spending::plan(app, Plan { settings, policy, call, price, tree, habits, body }, ticket)
+        }
+        None if route.may_cost(&head.method) => unread::plan(app, settings, policy, tree, ticket),
+        None => Spending::default(),
     }
 }
 

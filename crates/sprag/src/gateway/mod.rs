@@ -35,6 +35,7 @@ mod respond;
 mod route;
 mod seeding;
 mod settled;
+mod share;
 mod spending;
 mod throttle;
 mod ticket;
@@ -90,7 +91,7 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     let delay = ticket.delay();
     let mut response = match sent {
         Ok(forwarded) => answer::pass_on(&audience, forwarded, ticket).await,
-        Err(refusal) => respond::refuse(&audience, refusal, ticket),
+        Err(refusal) => respond::refuse(&audience, refusal, ticket).await,
     };
     if let Some(delay) = delay {
         respond::mark_delay(response.headers_mut(), &audience, delay);
@@ -137,10 +138,11 @@ async fn send(
         false => None,
     };
     audience.listen(call.as_ref(), head);
-    let opening = open::open(app, settings, route, head, call.as_ref(), ticket).await?;
     if call.is_some() {
         ticket.keep_sample(&plain);
     }
+    let request = open::Request { settings, route, head, body: &plain, call: call.as_ref() };
+    let opening = open::open(app, request, ticket).await?;
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
     let Judged { permit, edits, inspector } = judge::judge(app, settings, case, ticket).await?;
     ticket.mark_permitted(permit.advice());

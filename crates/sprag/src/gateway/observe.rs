@@ -24,7 +24,7 @@ use super::chant::Listener;
 use super::killed::KillWatch;
 use super::reader::{Reader, Taken};
 use super::settled::Settled;
-use super::ticket::Ticket;
+use super::ticket::{Settling, Ticket};
 
 /// An answer under observation.
 pub struct Observed {
@@ -49,8 +49,9 @@ pub(crate) type Signature = Box<dyn Fn(&Settled) -> String + Send + Sync>;
 
 enum Stage {
     Flowing,
-    /// The provider reported no usage: tokens are being counted on another thread.
-    Counting(JoinHandle<Option<Settled>>),
+    /// The call is being settled elsewhere: tokens are counted that the provider did not report, or other nodes are
+    /// told.
+    Settling(JoinHandle<Option<Settled>>),
     /// The same for an answer that failed; then the client is told.
     Failing(JoinHandle<Option<Settled>>, Box<Refusal>),
     /// The upstream's body is over; what is left in `out` goes to the client.
@@ -109,13 +110,13 @@ impl Observed {
             }
             match &mut this.stage {
                 Stage::Flowing => ready!(this.poll_upstream(cx)),
-                Stage::Counting(counting) => {
+                Stage::Settling(settling) => {
                     // A panic while counting settled the ticket all the same, when it was dropped.
-                    let settled = ready!(Pin::new(counting).poll(cx)).unwrap_or_default();
+                    let settled = ready!(Pin::new(settling).poll(cx)).unwrap_or_default();
                     this.release(settled);
                 }
-                Stage::Failing(counting, refusal) => {
-                    let _ = ready!(Pin::new(counting).poll(cx));
+                Stage::Failing(settling, refusal) => {
+                    let _ = ready!(Pin::new(settling).poll(cx));
                     let refusal = refusal.clone();
                     this.break_off(&refusal);
                 }
@@ -215,11 +216,9 @@ impl Observed {
             // The provider's own words may quote the prompt or the key.
             self.ticket.mark_failed(ending, "the provider reported an error");
         }
-        if self.ticket.needs_count(reply) {
-            self.stage = Stage::Counting(self.ticket.settle_counted(reply.clone(), ending));
-        } else {
-            let settled = self.ticket.settle(reply, reply.usage, ending);
-            self.release(settled);
+        match self.ticket.settle_whole(reply, ending) {
+            Settling::Done(settled) => self.release(settled),
+            Settling::UnderWay(settling) => self.stage = Stage::Settling(settling),
         }
     }
 
@@ -247,12 +246,9 @@ impl Observed {
         self.killed = None;
         let refusal = self.audience.put_in_stream(refusal);
         let reply = self.reader.reply();
-        if self.ticket.needs_count(reply) {
-            let counting = self.ticket.settle_counted(reply.clone(), ending);
-            self.stage = Stage::Failing(counting, Box::new(refusal));
-        } else {
-            self.ticket.settle(reply, reply.usage, ending);
-            self.break_off(&refusal);
+        match self.ticket.settle_whole(reply, ending) {
+            Settling::Done(_) => self.break_off(&refusal),
+            Settling::UnderWay(settling) => self.stage = Stage::Failing(settling, Box::new(refusal)),
         }
     }
 

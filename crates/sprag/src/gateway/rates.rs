@@ -22,17 +22,27 @@ pub(crate) struct Limited<'a> {
     pub(crate) ticket: &'a Ticket,
 }
 
-/// Counts a call on all limits in force, or on none. Gives what is to be corrected when the call is over.
-pub(crate) fn take(app: &App, limited: Limited<'_>, tokens: u64) -> (Weighed, RatesTaken) {
+/// What a call asks of its limits.
+pub(crate) fn asks<'a>(limited: Limited<'a>, tokens: u64) -> Vec<RateAsk<'a>> {
     if limited.rules().next().is_none() {
-        return (Weighed::default(), RatesTaken::default());
+        return Vec::new();
     }
-    let now = limited.ticket.event().at;
-    let asks: Vec<RateAsk<'_>> = limited.with_carrier(|carrier| {
+    limited.with_carrier(|carrier| {
         let ask = |rule| RateAsk { rule, bucket: bucket(rule, carrier), amount: amount(rule, tokens) };
         limited.rules().map(ask).collect()
-    });
-    let Rated { refused, would_refuse, taken } = app.state.take_rates(&asks, now);
+    })
+}
+
+/// Counts a call on all limits in force, or on none. Gives what is to be corrected when the call is over. Where the
+/// call was counted for all nodes together, that is what holds.
+pub(crate) fn take(app: &App, limited: Limited<'_>, tokens: u64, together: Option<&Rated>) -> (Weighed, RatesTaken) {
+    let asks = asks(limited, tokens);
+    if asks.is_empty() {
+        return (Weighed::default(), RatesTaken::default());
+    }
+    let here = app.state.take_rates(&asks, limited.ticket.event().at);
+    let taken = here.taken.clone();
+    let Rated { refused, would_refuse, .. } = together.cloned().unwrap_or(here);
     let told = |(place, exceeded): (usize, RateExceeded)| exceeded.refusal(asks[place].rule);
     let weighed = Weighed {
         stop: refused.map(|refused| told(refused).into()),

@@ -66,6 +66,11 @@ pub(crate) async fn seed(
 }
 
 impl Late {
+    /// The accounts.
+    pub(crate) fn ids(&self) -> &[AccountId] {
+        &self.ids
+    }
+
     /// What a call is about to put on record. `draws` are the accounts that it drew on, `runs` its runs.
     pub(crate) fn begin(app: &App, event: &Event, runs: &[RunId], draws: [&[Draw]; 2]) -> Late {
         if event.cost.unwrap_or_default() == NanoUsd::ZERO || !app.state.is_limited() {

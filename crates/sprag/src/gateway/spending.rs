@@ -3,6 +3,8 @@
 //! Money is set aside by the judge as its last check, and settled by the ticket. Limits in shadow are counted on
 //! accounts of their own, and change nothing.
 
+mod raise;
+mod together;
 pub(super) mod unread;
 
 use std::sync::Arc;
@@ -20,9 +22,11 @@ use sprag_core::time::Timestamp;
 use sprag_core::usage::{BYTES_PER_TOKEN, Usage};
 use sprag_core::wire::{Call, Refusal, Reply};
 use sprag_store::history::OpenCall;
+use sprag_store::shared::SharedCall;
 use sprag_store::state::{Lesson, RunPlace};
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::together::Together;
 use super::elsewhere::refers_elsewhere;
 use super::killed::or_killed;
 use super::pilot::Pilot;
@@ -68,6 +72,8 @@ pub(crate) struct Spending {
     is_behind: bool,
     /// Others of its kind wait for it.
     pilot: Option<Pilot>,
+    /// What all nodes together say; absent where this one decides.
+    together: Option<Together>,
 }
 
 /// What a call asks, of whom, and where it stands.
@@ -104,6 +110,9 @@ impl Spending {
         if self.is_behind {
             return None;
         }
+        if self.together.is_some() {
+            return self.take_granted(app);
+        }
         let mut weighed = Weighed::default();
         let (kills, now) = (self.draws.kills_run, app.clock.now());
         if self.reserved.is_none() {
@@ -129,6 +138,12 @@ impl Spending {
                 Err(denied) => weighed.would_stop.push(denied_refusal(&denied, false, now).refusal),
             }
         }
+        self.weigh_stages(&mut weighed);
+        Some(weighed)
+    }
+
+    /// What follows from parts of budgets that are used up.
+    fn weigh_stages(&self, weighed: &mut Weighed) {
         for (held, stage) in self.reserved.iter().flat_map(Reservation::stages_reached) {
             if let StageAction::Throttle { delay_ms } = stage.action {
                 weighed.delay_ms = weighed.delay_ms.max(Some(delay_ms));
@@ -137,19 +152,18 @@ impl Spending {
                 format!("{} has used {} % of its ${} budget", held.draw.id, stage.at, held.draw.limit)
             });
         }
-        Some(weighed)
     }
 
     /// Waits for what the money cannot be set aside without: the first call of its kind, or what accounts have spent.
     ///
     /// # Errors
     /// When that cannot be read: a budget of which nobody knows what is left lets nothing pass.
-    pub(crate) async fn wait(&mut self, app: &Arc<App>, tree: &[RunPlace], ticket: &Ticket) -> Result<(), Refusal> {
+    pub(crate) async fn wait(&mut self, app: &Arc<App>, tree: &[RunPlace], ticket: &mut Ticket) -> Result<(), Refusal> {
         match self.is_behind {
             true => self.follow_pilot(app, ticket).await,
             false => self.seed(app, tree).await?,
         }
-        Ok(())
+        self.ask_again(app, tree, ticket).await
     }
 
     /// Waits until the call is the first of its kind, or it is known what its kind costs.
@@ -200,6 +214,16 @@ impl Spending {
         Late::begin(app, event, runs, [&self.draws.enforced, &self.draws.shadow])
     }
 
+    /// What the call draws on, in force and in shadow.
+    pub(crate) fn draws(&self) -> [&[Draw]; 2] {
+        [&self.draws.enforced, &self.draws.shadow]
+    }
+
+    /// Whether a budget is in force for the call.
+    pub(crate) fn is_limited(&self) -> bool {
+        !self.draws.enforced.is_empty()
+    }
+
     /// Whether the call has a price.
     pub(crate) fn is_priced(&self) -> bool {
         self.price.is_some()
@@ -238,11 +262,13 @@ impl Spending {
     /// When there is no more: the answer must be cut.
     pub(crate) fn follow(
         &mut self,
-        app: &App,
+        app: &Arc<App>,
+        call: Option<&Arc<SharedCall>>,
         reply: &Reply,
         sample: &PromptSample,
         event: &Event,
     ) -> Result<(), Stop> {
+        self.hear_raise(app)?;
         let (Some(price), Some(reserved)) = (&self.price, &mut self.reserved) else { return Ok(()) };
         let so_far = answer_bytes(reply);
         // What a model thinks may be told in numbers alone.
@@ -257,6 +283,19 @@ impl Spending {
         }
         // First with room to go on for a while, then with just what it has come to.
         let with_room = NanoUsd(spent.0.saturating_add(spent.0 / 4));
+        if let (Some(together), Some(call)) = (&mut self.together, call) {
+            let amounts = match together.is_short() {
+                false => vec![with_room, spent],
+                true => {
+                    let model = event.model.as_deref().unwrap_or_default();
+                    vec![cost(price, &app.tokens.so_far(model, sample, reply, &mut self.tally))]
+                }
+            };
+            if amounts.iter().any(|amount| *amount > reserved.amount) {
+                together.raise(app, call, amounts);
+            }
+            return Ok(());
+        }
         if app.state.raise(reserved, with_room).or_else(|_| app.state.raise(reserved, spent)).is_ok() {
             return Ok(());
         }
@@ -320,6 +359,8 @@ impl Spending {
         }
         self.pilot = None;
         late.end(app, event, runs, [&draws.enforced, &draws.shadow]);
+        // Where all nodes count together, they say what is reached.
+        let crossed = if self.together.is_some() { Vec::new() } else { crossed };
         for crossed in crossed {
             app.record_reached(&crossed, &event.agent);
         }
@@ -329,12 +370,17 @@ impl Spending {
         if draws.is_empty() {
             return Ok(None);
         }
-        // A call without a price must still meet a budget that is used up.
-        let (amount, least) = match &self.price {
-            Some(_) => (self.estimate.amount, self.estimate.least()),
-            None => (NanoUsd(1), NanoUsd(1)),
-        };
+        let (amount, least) = self.wanted();
         app.state.reserve(draws, amount, least, now).map(Some)
+    }
+
+    /// How much is to be set aside, and the part of it that is no guess.
+    fn wanted(&self) -> (NanoUsd, NanoUsd) {
+        match &self.price {
+            Some(_) => (self.estimate.amount, self.estimate.least()),
+            // A call without a price must still meet a budget that is used up.
+            None => (NanoUsd(1), NanoUsd(1)),
+        }
     }
 
     /// Estimates the call by what calls like it used.
@@ -366,10 +412,10 @@ impl Plan<'_> {
 }
 
 /// Who pays for a call, whatever it is.
-struct Payer<'a> {
-    settings: &'a Settings,
-    policy: &'a Policy,
-    tree: &'a [RunPlace],
+pub(crate) struct Payer<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) policy: &'a Policy,
+    pub(crate) tree: &'a [RunPlace],
 }
 
 impl Payer<'_> {

@@ -3,6 +3,8 @@
 //! The ticket travels with the answer's body. Finished, failed, refused, abandoned or panicked, it settles: by
 //! [`Ticket::settle`], or when it is dropped without that.
 
+mod farewell;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,21 +15,21 @@ use sprag_core::id::AgentName;
 use sprag_core::loops::{Action, Finding, Mode, Rules, Verdict};
 use sprag_core::policy::{Advice, Delay, Kill, chanting, killed};
 use sprag_core::price::cost;
-use sprag_core::run::Scope;
+use sprag_core::run::{Remember, Scope};
 use sprag_core::usage::Usage;
 use sprag_core::wire::{History, Refusal, Reply};
 use sprag_store::RunKey;
 use sprag_store::catalog::{KeyEntry, Snapshot};
 use sprag_store::state::RatesTaken;
-use tokio::task::JoinHandle;
 
+pub(crate) use self::farewell::Settling;
 use super::chant::Listener;
 use super::detect::{self, Looked, Seen, SeenRun};
-use super::identify::leave_evidence;
 use super::killed::{KillWatch, Watched};
 use super::plain;
 use super::route::Route;
 use super::settled::{Settled, settle_run};
+use super::share::{Farewell, Held, Over};
 use super::spending::Spending;
 use crate::app::App;
 use crate::config::Provider;
@@ -64,6 +66,10 @@ pub(crate) struct Ticket {
     answered_with: Option<u16>,
     /// The upstream failed, and how.
     failed_as: Option<Ending>,
+    /// How other nodes hear of it; absent for a Sprag on its own.
+    shared: Option<Held>,
+    /// What is waited for before the client has the whole answer.
+    farewell: Option<Farewell>,
     /// On its way to be counted: dropped before that, it settles without.
     is_counting: bool,
     is_settled: bool,
@@ -74,8 +80,8 @@ pub(crate) struct TicketRun {
     pub(crate) key: RunKey,
     pub(crate) scope: Scope,
     pub(crate) history: Option<History>,
-    /// What later requests need is left behind already.
-    pub(crate) has_left_evidence: bool,
+    /// What later requests need, once it is left behind.
+    pub(crate) left: Option<Remember>,
 }
 
 impl Ticket {
@@ -109,6 +115,8 @@ impl Ticket {
             was_sent: false,
             answered_with: None,
             failed_as: None,
+            shared: None,
+            farewell: None,
             is_counting: false,
             is_settled: false,
         }
@@ -178,6 +186,16 @@ impl Ticket {
         self.event.evidence = looked.evidence;
     }
 
+    /// How other nodes hear of the call.
+    pub(crate) fn set_shared(&mut self, held: Held) {
+        self.shared = Some(held);
+    }
+
+    /// How other nodes hear of the call, if they do.
+    pub(crate) fn shared(&mut self) -> Option<&mut Held> {
+        self.shared.as_mut()
+    }
+
     /// Why limits in shadow would have refused the call.
     pub(crate) fn set_would_block(&mut self, would_block: Vec<WouldBlock>) {
         self.event.would_block = would_block;
@@ -220,7 +238,8 @@ impl Ticket {
     /// and the answer must be cut.
     pub(crate) fn outruns(&mut self, reply: &Reply) -> Option<Refusal> {
         let before = self.spending.reserved();
-        let followed = self.spending.follow(&self.app, reply, &self.sample, &self.event);
+        let call = self.shared.as_ref().and_then(Held::call);
+        let followed = self.spending.follow(&self.app, call, reply, &self.sample, &self.event);
         let Err(stop) = followed else {
             if self.spending.reserved() != before {
                 self.record_open();
@@ -343,17 +362,6 @@ impl Ticket {
         self.settle_aside(&Reply::default(), self.failed_as.unwrap_or(Ending::Refused));
     }
 
-    /// Whether tokens must be counted, because the provider did not report all of them.
-    pub(crate) fn needs_count(&self, reply: &Reply) -> bool {
-        // Without an answer it may cost as long as nobody knows that the upstream failed.
-        let may_cost = match self.answered_with {
-            Some(status) => status < 400,
-            None => self.was_sent && self.failed_as.is_none_or(|ending| ending == Ending::Killed),
-        };
-        let may_cost = may_cost && self.event.dialect.is_llm();
-        may_cost && !self.is_settled && !self.is_counting && (reply.usage.is_none() || !reply.complete)
-    }
-
     /// Closes the account: usage to cost, cost to the run, evidence remembered, the event recorded. Only the first
     /// call does anything.
     pub(crate) fn settle(&mut self, reply: &Reply, usage: Option<Usage>, ending: Ending) -> Option<Settled> {
@@ -379,7 +387,8 @@ impl Ticket {
         let runs = self.watched.as_ref().map_or(&[][..], |watched| &watched.runs);
         let late = self.spending.begin_record(&self.app, event, runs);
         let lesson = event.usage.filter(|_| ending == Ending::Complete).and_then(|usage| self.spending.lesson(&usage));
-        if self.was_sent && lesson.is_none() {
+        let has_taught = lesson.is_some();
+        if self.was_sent && !has_taught {
             self.spending.teaches_nothing();
         }
         let warning = self.warning.take();
@@ -394,32 +403,12 @@ impl Ticket {
         // Recorded first: should Sprag end in between, what is set aside is charged or the cost is, and never both.
         let used = event.usage.map_or(0, |usage| usage.total_tokens());
         self.app.state.correct_rates(&std::mem::take(&mut self.rates), used);
+        if let Some(held) = self.shared.take() {
+            let (run, draws, late) = (self.run.as_ref(), self.spending.draws(), late.ids());
+            self.farewell = held.end(&self.app, Over { event, run, draws, late, has_taught });
+        }
         self.spending.settle(&self.app, event, runs, late);
         settled
-    }
-
-    /// Settles on another thread, where tokens are counted first. The ticket here is then done.
-    pub(crate) fn settle_counted(&mut self, reply: Reply, ending: Ending) -> JoinHandle<Option<Settled>> {
-        let mut own = self.take();
-        // Counting takes its time, and the client's next request may be on its way.
-        if let Some(run) = &mut own.run {
-            leave_evidence(&own.app, run, own.event.run.as_ref(), ending, &reply);
-        }
-        let settling = self.app.settling.clone();
-        settling.spawn_blocking(move || {
-            let model = own.event.model.as_deref().unwrap_or_default();
-            let usage = own.app.tokens.complete(model, &own.sample, &reply);
-            own.settle(&reply, Some(usage), ending)
-        })
-    }
-
-    /// Settles without anybody waiting for it.
-    pub(crate) fn settle_aside(&mut self, reply: &Reply, ending: Ending) {
-        if self.needs_count(reply) && tokio::runtime::Handle::try_current().is_ok() {
-            drop(self.settle_counted(reply.clone(), ending));
-        } else {
-            self.settle(reply, reply.usage, ending);
-        }
     }
 
     /// A refusal that says whose call it was.
@@ -435,32 +424,6 @@ impl Ticket {
         if let Some(mut open) = self.spending.open_call(&self.event) {
             plain::model(&self.app.settings.load().dlp.scanner, &mut open.model);
             self.app.history.opened(&open);
-        }
-    }
-
-    /// Moves the account out, leaving a settled shell behind.
-    fn take(&mut self) -> Ticket {
-        self.is_settled = true;
-        Ticket {
-            app: self.app.clone(),
-            provider: self.provider.clone(),
-            event: self.event.clone(),
-            key: self.key.clone(),
-            run: self.run.take(),
-            watched: self.watched.take(),
-            rules: self.rules.take(),
-            rates: std::mem::take(&mut self.rates),
-            spending: std::mem::take(&mut self.spending),
-            warning: self.warning.take(),
-            delay: self.delay,
-            has_entered: std::mem::take(&mut self.has_entered),
-            arrived: self.arrived,
-            sample: std::mem::take(&mut self.sample),
-            was_sent: self.was_sent,
-            answered_with: self.answered_with,
-            failed_as: self.failed_as,
-            is_counting: true,
-            is_settled: false,
         }
     }
 }

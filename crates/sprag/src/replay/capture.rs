@@ -25,7 +25,7 @@ use super::open_runs::OpenRuns;
 use super::read::Listener;
 use super::{BEGINNING, Follow, Judged, Replay, STEP_MS};
 use crate::clock::Ids;
-use crate::gateway::identify::{Caller, Known, identify, keep};
+use crate::gateway::identify::{Caller, Known, Naming, identify, keep};
 
 /// Every way in which a run is recognised.
 const ORIGINS: [RunOrigin; 5] =
@@ -121,10 +121,12 @@ impl<'a> Captures<'a> {
         let head = head(request)?;
         let with_history = Some((&call, history.as_ref()));
         let scanner = Scanner::default();
-        let known = Known { state: &self.state, ids: &self.ids, scanner: &scanner, command: None, is_over: &|_| false };
-        let caller =
-            identify(known, &ORIGINS, None, None, &head, with_history, self.now).map_err(|error| error.to_string())?;
-        let Caller { agent, scope, run: Some(run) } = caller else { return Ok(None) };
+        let naming = Naming { scanner: &scanner, command: None };
+        let caller = identify(naming, &ORIGINS, None, None, &head, with_history).map_err(|error| error.to_string())?;
+        let Caller { agent, scope, run: Some(asked), leaves } = caller else { return Ok(None) };
+        let known = Known { state: &self.state, ids: &self.ids, is_over: &|_| false };
+        let run = asked.found_here(known, self.now);
+        keep(&self.state, &run.key, &leaves);
         let open = OpenRequest {
             lineage: Vec::new(),
             key: run.key.clone(),

@@ -44,6 +44,12 @@ impl<'a> Agent<'a> {
         agent
     }
 
+    /// From now on it talks to another Sprag.
+    #[allow(dead_code, reason = "shared by suites that use different parts of it")]
+    pub(crate) fn moves_to(&mut self, stage: &'a Stage) {
+        self.stage = stage;
+    }
+
     /// The run has a name.
     pub(crate) fn declared(self, run: &str) -> Agent<'a> {
         self.with_header("x-sprag-run-id", run)

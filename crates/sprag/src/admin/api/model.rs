@@ -73,6 +73,9 @@ pub(crate) struct Status {
     pub(crate) budgets_used_up: u64,
     pub(crate) dlp: DlpStatus,
     pub(crate) recording: Recording,
+    /// The Redis that several Sprags share; absent for a Sprag on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shared_state: Option<SharedState>,
     pub(crate) today: Sums,
 }
 
@@ -99,6 +102,28 @@ pub(crate) struct Recording {
     pub(crate) dropped: u64,
     pub(crate) lost: u64,
     pub(crate) in_database: u64,
+}
+
+/// How the link to what several Sprags share is. Counts are since the start.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SharedState {
+    /// Whether Redis is there. While it is not, this Sprag goes on by what it knows, but for controls that are closed then.
+    pub(crate) connected: bool,
+    /// For how long it has been so.
+    pub(crate) since_seconds: u64,
+    /// Where it is, without a password.
+    pub(crate) redis: String,
+    pub(crate) calls: u64,
+    pub(crate) failures: u64,
+    /// Calls that were not tried, because Redis was known to be away.
+    pub(crate) not_sent: u64,
+    /// Calls whose end Redis is still to be told.
+    pub(crate) untold_calls: u64,
+    /// Runs of which Redis is still to be told what happened while it was away.
+    pub(crate) untold_runs: u64,
+    /// What went wrong last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_error: Option<String>,
 }
 
 /// Sums since a moment.

@@ -5,9 +5,10 @@ use axum::extract::State;
 use sprag_core::dlp::Surface;
 use sprag_core::time::Timestamp;
 
-use super::model::{DlpStatus, Recording, Status, Sums};
+use super::model::{DlpStatus, Recording, SharedState, Status, Sums};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
+use crate::link::Link;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -58,8 +59,26 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
             lost: history.spool.lost,
             in_database: history.ingest.ingested,
         },
+        shared_state: admin.app.link.as_ref().map(SharedState::new),
         today: Sums::new(since, &totals),
     }))
+}
+
+impl SharedState {
+    pub(in crate::admin) fn new(link: &Link) -> SharedState {
+        let status = link.status();
+        SharedState {
+            connected: link.is_connected(),
+            since_seconds: status.since_ms / 1000,
+            redis: status.address,
+            calls: status.calls,
+            failures: status.failures,
+            not_sent: status.not_sent,
+            untold_calls: status.untold as u64,
+            untold_runs: link.untold_runs().0 as u64,
+            last_error: status.last_error,
+        }
+    }
 }
 
 fn dlp(surfaces: &[Surface]) -> DlpStatus {

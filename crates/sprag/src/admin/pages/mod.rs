@@ -53,6 +53,8 @@ struct Shell {
     problems: Vec<String>,
     /// Requests that loop detection failed on.
     detection_failures: u64,
+    /// What nodes share cannot be reached.
+    is_alone: bool,
     /// Who looks at it.
     operator: String,
     /// Whether they may change anything: otherwise there are no forms.
@@ -204,6 +206,7 @@ impl Admin {
             is_all_stopped: self.is_all_stopped(),
             problems: self.recording_problems(),
             detection_failures: self.app.detection_failures.number(),
+            is_alone: self.app.link.as_ref().is_some_and(|link| !link.is_connected()),
             operator: visitor.operator.name,
             may_change: visitor.operator.role.may_change(),
             csrf: visitor.csrf,

@@ -136,8 +136,10 @@ async fn one(app: &Arc<App>, number: usize) -> [f64; 2] {
     let route = route::find(&settings, &Method::POST, head.uri.path(), &head.headers).unwrap();
     let call = Call::parse(route.dialect, &route.plain, body.as_bytes()).unwrap();
     let mut ticket = Ticket::new(app.clone(), &route, &head, Instant::now());
-    let opening = open::open(app, &settings, &route, &head, Some(&call), &mut ticket).await.unwrap();
     ticket.keep_sample(body.as_bytes());
+    let request =
+        open::Request { settings: &settings, route: &route, head: &head, body: body.as_bytes(), call: Some(&call) };
+    let opening = open::open(app, request, &mut ticket).await.unwrap();
     let case = Case { route: &route, head: &head, body: body.as_bytes(), call: Some(&call), opening };
     let begun = Instant::now();
     let passed = judge(app, &settings, case, &mut ticket).await.unwrap();

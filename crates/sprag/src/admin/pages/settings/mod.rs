@@ -22,6 +22,7 @@ use super::rows::Moment;
 use super::{Page, Shell, html};
 use crate::admin::Shared;
 use crate::admin::api::desk;
+use crate::admin::api::model::SharedState;
 use crate::admin::operator::Visitor;
 use crate::show;
 
@@ -76,7 +77,7 @@ async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
     let tokens = desk::tokens(admin, serde_json::json!({ "limit": TOKENS })).await?;
     let last = admin.app.last_reload.load_full();
     let prices = admin.app.prices.load();
-    let facts = vec![
+    let mut facts = vec![
         ("Version", env!("CARGO_PKG_VERSION").to_owned()),
         ("Up for", show::seconds(now.since_ms(admin.started) / 1000)),
         ("Proxy", format!("http://{}", admin.addresses.proxy)),
@@ -99,6 +100,9 @@ async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
             show::duration_ms(u64::try_from(settings.events.run_retention.as_millis()).unwrap_or(u64::MAX)),
         ),
     ];
+    if let Some(link) = &admin.app.link {
+        facts.push(("Shared state", shared_state(&SharedState::new(link))));
+    }
     let waiting = last.as_ref().map(|last| last.waiting.as_slice()).unwrap_or_default();
     let sections = sections(&settings, waiting);
     let (own, presets) = providers(&settings).into_iter().partition(|provider| provider.is_set);
@@ -123,6 +127,14 @@ async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
         has_alerts: admin.has_alert_channel(),
     };
     Ok(html(status, &page))
+}
+
+fn shared_state(state: &SharedState) -> String {
+    let since = show::seconds(state.since_seconds);
+    match state.connected {
+        true => format!("{}, connected for {since}", state.redis),
+        false => format!("{}, away for {since}", state.redis),
+    }
 }
 
 /// What the data directory holds, by its first level.

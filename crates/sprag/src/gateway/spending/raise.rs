@@ -1,0 +1,93 @@
+//! More money for an answer under way, asked of all nodes together. The answer does not wait for it: what came of it is
+//! heard with a later piece.
+
+use std::sync::Arc;
+
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::{Shortfall, Stop, shortfall_refusal};
+use sprag_store::shared::SharedCall;
+use tokio::sync::oneshot;
+
+use super::Spending;
+use super::together::Together;
+use crate::app::App;
+
+/// Where asking for more stands.
+#[derive(Debug, Default)]
+pub(super) struct Raising {
+    asked: Option<oneshot::Receiver<Raised>>,
+    /// There was no room for what the answer's length suggests: its tokens are counted from now on.
+    is_short: bool,
+}
+
+#[derive(Debug)]
+enum Raised {
+    To(NanoUsd),
+    Short(Box<Shortfall>),
+    /// Redis is away.
+    Nowhere,
+}
+
+impl Together {
+    /// Whether only what is counted is asked for any more.
+    pub(super) fn is_short(&self) -> bool {
+        self.raising.is_short
+    }
+
+    /// Asks for the first of these amounts that there is room for, unless something is asked for already.
+    pub(super) fn raise(&mut self, app: &Arc<App>, call: &Arc<SharedCall>, amounts: Vec<NanoUsd>) {
+        let (None, Some(link)) = (&self.raising.asked, &app.link) else { return };
+        let (answer, asked) = oneshot::channel();
+        let (shared, call) = (link.shared.clone(), call.clone());
+        self.raising.asked = Some(asked);
+        app.settling.spawn(async move {
+            let mut raised = Raised::Nowhere;
+            for amount in amounts {
+                raised = match shared.raise(&call, amount).await {
+                    Ok(Ok(())) => Raised::To(amount),
+                    Ok(Err(shortfall)) => Raised::Short(shortfall),
+                    Err(_) => Raised::Nowhere,
+                };
+                if !matches!(raised, Raised::Short(_)) {
+                    break;
+                }
+            }
+            // Whoever asked may have ended meanwhile.
+            drop(answer.send(raised));
+        });
+    }
+}
+
+impl Spending {
+    /// Hears what came of asking for more.
+    ///
+    /// # Errors
+    /// When there is no more: the answer must be cut.
+    pub(super) fn hear_raise(&mut self, app: &App) -> Result<(), Stop> {
+        let (Some(together), Some(reserved)) = (&mut self.together, &mut self.reserved) else { return Ok(()) };
+        let Some(raised) = together.raising.asked.as_mut().and_then(|asked| asked.try_recv().ok()) else {
+            return Ok(());
+        };
+        together.raising.asked = None;
+        match raised {
+            Raised::To(amount) => {
+                together.raising.is_short = false;
+                app.state.raise_granted(reserved, amount);
+                Ok(())
+            }
+            // Its length is only a guess at its cost: nothing is cut off before it is counted.
+            Raised::Short(_) if !together.raising.is_short => {
+                together.raising.is_short = true;
+                self.next_look = 0;
+                Ok(())
+            }
+            Raised::Short(shortfall) => Err(shortfall_refusal(&shortfall, self.draws.kills_run, app.clock.now())),
+            // This node's own accounts decide from now on.
+            Raised::Nowhere => {
+                self.together = None;
+                self.next_look = 0;
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The way of this node to what several nodes share, and what it still has to tell there.
+//!
+//! While Redis is away the node goes on by what it knows. What it did meanwhile is summed up, and told when Redis is
+//! back. Calls that had begun before end by themselves: the link of the store sees to that.
+
+mod alone;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use sprag_core::money::NanoUsd;
+use sprag_core::policy::AccountId;
+use sprag_core::run::Clue;
+use sprag_store::RunKey;
+use sprag_store::shared::{Address, Clock as SharedClock, LinkStatus, NewWatch, Options, Phase, Shared};
+
+use self::alone::Alone;
+pub(crate) use self::alone::DoneAlone;
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::State;
+
+/// How often it is looked whether there is something to tell: a call may find Redis away that is there for others.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The link of this node.
+#[derive(Debug)]
+pub struct Link {
+    /// The store's end of it.
+    pub(crate) shared: Shared,
+    alone: Mutex<Alone>,
+}
+
+impl Link {
+    /// Connects in the background, where a Redis is configured.
+    ///
+    /// # Errors
+    /// When its address makes no sense.
+    pub(crate) fn connect(settings: &State, clock: &Clock) -> Result<Option<Link>> {
+        let Some(url) = &settings.redis else { return Ok(None) };
+        let address = Address::parse(url.reveal()).context("reading `state.redis`")?;
+        let clock = match clock {
+            Clock::Real => SharedClock::Redis,
+            Clock::Scripted(ms) => SharedClock::Told(ms.clone()),
+        };
+        let timeout_ms = u64::try_from(settings.timeout.as_millis()).unwrap_or(u64::MAX);
+        let shared = Shared::connect(&address, Options { timeout_ms, clock });
+        Ok(Some(Link { shared, alone: Mutex::default() }))
+    }
+
+    /// Whether Redis is there.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.shared.is_connected()
+    }
+
+    /// How the link is.
+    #[must_use]
+    pub fn status(&self) -> LinkStatus {
+        self.shared.status()
+    }
+
+    /// What this node did by itself and has not told yet: of how many runs, and how many did not fit.
+    #[must_use]
+    pub fn untold_runs(&self) -> (usize, u64) {
+        let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        alone.len()
+    }
+
+    /// The run that one of these clues leads to, left while Redis was away, and the clue.
+    pub(crate) fn led_to<'c>(&self, clues: &'c [Clue]) -> Option<(RunKey, &'c Clue)> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner).led_to(clues)
+    }
+
+    /// Whether this node has seen of a run what others have not. The first who asks is told.
+    pub(crate) fn take_ahead(&self, run: &RunKey) -> bool {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner).take_ahead(run)
+    }
+
+    /// A call was made, or refused, without Redis.
+    pub(crate) fn note_alone(&self, done: DoneAlone<'_>) {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner).add(done);
+    }
+
+    /// Tells what was done alone.
+    async fn reconcile(&self, app: &App) {
+        let missed = {
+            let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+            alone.to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run))
+        };
+        let Some(missed) = missed else { return };
+        match self.shared.reconcile(&missed).await {
+            Ok(()) => {
+                let (runs, accounts) = (missed.runs.len(), missed.accounts.len());
+                tracing::info!(runs, accounts, "what was done without redis is told");
+                self.alone.lock().unwrap_or_else(PoisonError::into_inner).told();
+            }
+            Err(away) => tracing::debug!(%away, "what was done without redis cannot be told yet"),
+        }
+    }
+}
+
+impl App {
+    /// Tells Redis, whenever it is back, what happened meanwhile.
+    pub async fn follow_link(self: std::sync::Arc<Self>) {
+        let Some(link) = &self.link else { return };
+        let mut seen = Phase::Connecting;
+        loop {
+            // Whether it came back, or only time has passed.
+            if let Ok(phase) = tokio::time::timeout(LOOK, link.shared.changed(seen)).await {
+                seen = phase;
+            }
+            if link.is_connected() {
+                link.reconcile(&self).await;
+            }
+        }
+    }
+
+    /// Tells other nodes that an account was corrected by hand.
+    pub fn share_adjusted(&self, id: &AccountId, amount: NanoUsd) {
+        let id = id.clone();
+        self.tell(move |shared| async move { shared.adjust(&id, amount).await.map(drop) });
+    }
+
+    /// Tells other nodes that nothing counts any more of what an account has spent.
+    pub fn share_reset(&self, id: &AccountId) {
+        let id = id.clone();
+        self.tell(move |shared| async move { shared.reset(&id).await.map(drop) });
+    }
+
+    /// Tells other nodes that what a run did so far is no longer evidence against it.
+    pub fn share_forgotten(&self, run: &RunKey) {
+        let run = run.clone();
+        let version = new_version();
+        let Some((bytes, _)) = self.state.hand_out_watch(&run, version) else { return };
+        self.tell(move |shared| async move {
+            let watch = NewWatch { based_on: None, version, bytes: &bytes };
+            shared.put_watch(&run.agent, Some(&run.id), &watch).await.map(drop)
+        });
+    }
+
+    fn tell<F, T>(&self, what: F)
+    where
+        F: FnOnce(Shared) -> T,
+        T: Future<Output = Result<(), sprag_store::shared::Away>> + Send + 'static,
+    {
+        let Some(link) = &self.link else { return };
+        let telling = what(link.shared.clone());
+        if tokio::runtime::Handle::try_current().is_ok() {
+            self.settling.spawn(async move {
+                if let Err(away) = telling.await {
+                    tracing::warn!(%away, "a correction did not reach redis; it holds on this node alone");
+                }
+            });
+        }
+    }
+}
+
+/// A version of what detection keeps: told apart by being equal or not, never 0.
+pub(crate) fn new_version() -> u64 {
+    rand::random::<u64>().max(1)
+}
