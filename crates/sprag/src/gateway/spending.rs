@@ -284,16 +284,13 @@ impl Spending {
         // First with room to go on for a while, then with just what it has come to.
         let with_room = NanoUsd(spent.0.saturating_add(spent.0 / 4));
         if let (Some(together), Some(call)) = (&mut self.together, call) {
-            let amounts = match together.is_short() {
-                false => vec![with_room, spent],
-                true => {
-                    let model = event.model.as_deref().unwrap_or_default();
-                    vec![cost(price, &app.tokens.so_far(model, sample, reply, &mut self.tally))]
-                }
-            };
-            if amounts.iter().any(|amount| *amount > reserved.amount) {
-                together.raise(app, call, amounts);
-            }
+            // Counted only where it will most likely matter, by what this node knows.
+            let is_tight = together.is_short() || app.state.room(reserved) < with_room - reserved.amount;
+            let counted = is_tight.then(|| {
+                let model = event.model.as_deref().unwrap_or_default();
+                cost(price, &app.tokens.so_far(model, sample, reply, &mut self.tally))
+            });
+            together.raise(app, call, [with_room, spent], counted);
             return Ok(());
         }
         if app.state.raise(reserved, with_room).or_else(|_| app.state.raise(reserved, spent)).is_ok() {

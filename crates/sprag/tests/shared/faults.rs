@@ -3,12 +3,18 @@
 
 use std::time::{Duration, Instant};
 
-use sprag::config::file::StateLoss;
-use sprag_core::policy::Reserve;
+use serde_json::json;
+use sprag::acts::KillOrder;
+use sprag::config::Settings;
+use sprag::config::file::{OnStateLoss, StateLoss};
+use sprag_core::loops::Mode;
+use sprag_core::policy::{KillKind, RateMeasure, RateRule, Reserve, RunLimits};
 use sprag_testkit::client;
 use sprag_testkit::{Cable, RedisServer};
 
-use crate::nodes::{Nodes, daily, text};
+use crate::agent::{Agent, Talk};
+use crate::nodes::{Nodes, daily, is_connected, share, stopped, text, wait_until};
+use crate::stage::Stage;
 
 async fn ready(nodes: &Nodes, number: usize) -> serde_json::Value {
     let url = format!("http://{}/readyz", nodes.sprags[number].admin);
@@ -66,6 +72,79 @@ async fn a_budget_in_force_is_closed_without_redis_unless_told_otherwise() {
     // The other goes on by what it knows.
     assert_eq!(open.call(0, "task", 10).fetch().await.unwrap().status, 200);
     assert_eq!(open.call(0, "task", 90).fetch().await.unwrap().status, 402);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_control_that_is_closed_refuses_what_depends_on_it_after_kills() {
+    let Some(mut redis) = RedisServer::start() else { return };
+    let limited = |settings: &mut Settings| {
+        let measure = RateMeasure::Requests { limit: 1000, window_ms: 60_000 };
+        let rule = RateRule { name: "calls".into(), mode: Mode::Enforce, limit_keys: vec![], measure, id: 5 };
+        settings.policies.defaults.rate_limits = vec![rule].into();
+        settings.policies.defaults.run_limits = RunLimits::default();
+    };
+    let closed: [(&str, fn(&mut OnStateLoss)); 3] = [
+        ("rate_limits", |on| on.rate_limits = StateLoss::Closed),
+        ("run_limits", |on| on.run_limits = StateLoss::Closed),
+        ("kills", |on| on.kills = StateLoss::Closed),
+    ];
+    let mut all = Vec::new();
+    for (control, close) in closed {
+        let nodes = Nodes::start(1, &redis.url(), |settings| {
+            limited(settings);
+            close(&mut settings.state.on_loss);
+        })
+        .await;
+        assert_eq!(nodes.call(0, "task", 1).fetch().await.unwrap().status, 200);
+        all.push((control, nodes));
+    }
+    let open = Nodes::start(1, &redis.url(), limited).await;
+    redis.kill();
+    for (control, nodes) in &all {
+        let refused = nodes.call(0, "task", 1).fetch().await.unwrap();
+        assert_eq!((refused.status.as_u16(), &refused.json()["error"]["control"]), (503, &json!(control)));
+        assert!(refused.json()["error"]["message"].as_str().unwrap().contains(&format!("on_state_loss.{control}")));
+        assert_eq!(nodes.forwarded(), 1);
+    }
+    assert_eq!(open.call(0, "task", 1).fetch().await.unwrap().status, 200);
+    // A kill that the node knows comes first.
+    let order = KillOrder {
+        kind: KillKind::Kill,
+        scope: "run:default/task".parse().unwrap(),
+        reason: "manual".to_owned(),
+        by: "anna".to_owned(),
+        expires_at: None,
+        proof: None,
+    };
+    let (_, nodes) = &all[0];
+    nodes.sprags[0].app.kill(order).await.unwrap();
+    assert_eq!(stopped(&nodes.call(0, "task", 1).fetch().await.unwrap()), "run_killed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_goes_on_in_its_run_when_redis_is_back() {
+    let Some(mut redis) = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
+    let stage = Stage::start_with(|settings| share(settings, &redis.url())).await;
+    wait_until("a node has its Redis", || is_connected(&stage.sprag)).await;
+    let mut agent = Agent::new(&stage, Talk::Chat, "Read the files.");
+    let mut runs = Vec::new();
+    for number in 0..9_u32 {
+        match number {
+            3 => redis.kill(),
+            6 => {
+                redis.restart();
+                wait_until("Redis is back", || is_connected(&stage.sprag)).await;
+                let link = stage.sprag.app.link.as_ref().unwrap();
+                wait_until("Redis was told", || link.untold_runs().0 == 0 && link.status().untold == 0).await;
+            }
+            _ => {}
+        }
+        let said = agent.calls("read", json!({"path": format!("file-{number}")}), &format!("content {number}")).await;
+        assert_eq!((said.status, said.step), (200, number + 1));
+        runs.push(said.run);
+    }
+    runs.dedup();
+    assert_eq!(runs.len(), 1, "{runs:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

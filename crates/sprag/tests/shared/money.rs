@@ -1,10 +1,11 @@
 //! Budgets hold over all nodes together.
 
+use serde_json::json;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::Reserve;
 use sprag_testkit::RedisServer;
 
-use crate::nodes::{Nodes, at_once, daily, stopped, text};
+use crate::nodes::{Nodes, at_once, daily, stopped, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_at_once_over_three_nodes_never_overrun_a_dollar() {
@@ -67,11 +68,45 @@ async fn what_was_spent_survives_a_flush() {
     }
     assert_eq!(nodes.forwarded(), 3);
     redis.flush();
-    // One that has seen less comes first, and the other brings the difference.
+    // What they have seen is brought back once, and not once for each.
     assert_eq!(nodes.call(0, "another", 5).fetch().await.unwrap().status, 200);
     assert_eq!(stopped(&nodes.call(2, "another", 6).fetch().await.unwrap()), "budget_exceeded");
     assert_eq!(nodes.call(1, "another", 5).fetch().await.unwrap().status, 200);
     assert_eq!(stopped(&nodes.call(0, "another", 1).fetch().await.unwrap()), "budget_exceeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_outruns_its_money_asks_all_nodes_for_more_and_is_cut() {
+    let Some(redis) = RedisServer::start() else { return };
+    let nodes = Nodes::start(2, &redis.url(), |settings| daily(settings, 1000, Reserve::Expected)).await;
+    let stream = |number: usize, words: usize| {
+        let body = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}], "stream": true});
+        let call = nodes.send(number, "task", words as u64, &body).header("x-mock-delta", "5");
+        call.header("x-mock-text", "word ".repeat(words).trim_end())
+    };
+    // By habit an answer has three words; the other node has spent most of the budget.
+    assert_eq!(stream(0, 3).fetch().await.unwrap().status, 200);
+    assert_eq!(nodes.call(1, "task", 700).fetch().await.unwrap().status, 200);
+    let mut answer = stream(0, 900).header("x-mock-stall", "150").send().await.unwrap();
+    let mut seen = Vec::new();
+    let words = |seen: &[u8]| String::from_utf8_lossy(seen).matches("word").count();
+    while words(&seen) < 140 {
+        seen.extend_from_slice(&answer.next().await.unwrap().unwrap());
+    }
+    let app = &nodes.sprags[0].app;
+    wait_until("what was asked for is answered", || app.settling.is_empty()).await;
+    // The other node meets what the stream has set aside.
+    assert_eq!(stopped(&nodes.call(1, "task", 290).fetch().await.unwrap()), "budget_exceeded");
+    nodes.provider.gate().open();
+    while let Some(piece) = answer.next().await.unwrap() {
+        seen.extend_from_slice(&piece);
+    }
+    let told = String::from_utf8_lossy(&seen).into_owned();
+    assert!(told.contains("budget_exceeded") && told.contains("Budget exceeded"), "{told}");
+    assert!(words(&seen) < 900, "it was cut");
+    nodes.quiet().await;
+    assert!(app.state.accounts().iter().all(|state| state.account.reserved == NanoUsd::ZERO));
+    assert_eq!(stopped(&nodes.call(1, "task", 1).fetch().await.unwrap()), "budget_exceeded");
 }
 
 #[tokio::test(flavor = "multi_thread")]

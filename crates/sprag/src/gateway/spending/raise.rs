@@ -16,6 +16,8 @@ use crate::app::App;
 #[derive(Debug, Default)]
 pub(super) struct Raising {
     asked: Option<oneshot::Receiver<Raised>>,
+    /// What is asked for last is counted, and no guess.
+    is_counted: bool,
     /// There was no room for what the answer's length suggests: its tokens are counted from now on.
     is_short: bool,
 }
@@ -29,14 +31,23 @@ enum Raised {
 }
 
 impl Together {
-    /// Whether only what is counted is asked for any more.
+    /// Whether there was no room the last time.
     pub(super) fn is_short(&self) -> bool {
         self.raising.is_short
     }
 
-    /// Asks for the first of these amounts that there is room for, unless something is asked for already.
-    pub(super) fn raise(&mut self, app: &Arc<App>, call: &Arc<SharedCall>, amounts: Vec<NanoUsd>) {
+    /// Asks for the first of these amounts that there is room for, unless something is asked for already: guesses, and
+    /// then what was counted.
+    pub(super) fn raise(
+        &mut self,
+        app: &Arc<App>,
+        call: &Arc<SharedCall>,
+        guesses: [NanoUsd; 2],
+        counted: Option<NanoUsd>,
+    ) {
         let (None, Some(link)) = (&self.raising.asked, &app.link) else { return };
+        let amounts: Vec<NanoUsd> = guesses.into_iter().chain(counted).collect();
+        self.raising.is_counted = counted.is_some();
         let (answer, asked) = oneshot::channel();
         let (shared, call) = (link.shared.clone(), call.clone());
         self.raising.asked = Some(asked);
@@ -76,7 +87,7 @@ impl Spending {
                 Ok(())
             }
             // Its length is only a guess at its cost: nothing is cut off before it is counted.
-            Raised::Short(_) if !together.raising.is_short => {
+            Raised::Short(_) if !together.raising.is_counted => {
                 together.raising.is_short = true;
                 self.next_look = 0;
                 Ok(())
