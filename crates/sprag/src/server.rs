@@ -98,6 +98,7 @@ impl Server {
     pub async fn run(self, shutdown: CancellationToken) -> Result<()> {
         let settings = self.app.settings.load_full();
         let limits = limits(&settings);
+        self.app.await_link().await;
         let addresses = Addresses { proxy: self.proxy_addr()?, admin: self.admin_addr()? };
         let app = self.app.clone();
         let proxy = listen(self.proxy, limits, shutdown.clone(), move |peer, mut request| {

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::AccountId;
 use sprag_core::run::Clue;
@@ -23,6 +24,9 @@ use crate::config::State;
 
 /// How often it is looked whether there is something to tell: a call may find Redis away that is there for others.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a start waits for Redis.
+const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 
 /// The link of this node.
 #[derive(Debug)]
@@ -102,6 +106,14 @@ impl Link {
 }
 
 impl App {
+    /// Waits for the first connection, or for a while: calls that come right after the start should find it.
+    pub(crate) async fn await_link(&self) {
+        if let Some(link) = &self.link {
+            let connected = link.shared.changed(Phase::Connecting);
+            drop(tokio::time::timeout(FIRST_CONNECTION, connected).await);
+        }
+    }
+
     /// Tells Redis, whenever it is back, what happened meanwhile.
     pub async fn follow_link(self: std::sync::Arc<Self>) {
         let Some(link) = &self.link else { return };
@@ -131,12 +143,27 @@ impl App {
 
     /// Tells other nodes that what a run did so far is no longer evidence against it.
     pub fn share_forgotten(&self, run: &RunKey) {
-        let run = run.clone();
-        let version = new_version();
+        if self.link.is_none() {
+            return;
+        }
+        let (run, version) = (run.clone(), new_version());
         let Some((bytes, _)) = self.state.hand_out_watch(&run, version) else { return };
         self.tell(move |shared| async move {
             let watch = NewWatch { based_on: None, version, bytes: &bytes };
             shared.put_watch(&run.agent, Some(&run.id), &watch).await.map(drop)
+        });
+    }
+
+    /// Tells other nodes that what an agent did so far is no longer evidence against it.
+    pub fn share_forgotten_agent(&self, agent: &AgentName) {
+        if self.link.is_none() {
+            return;
+        }
+        let (agent, version) = (agent.clone(), new_version());
+        let (bytes, _) = self.state.hand_out_agent_watch(&agent, self.clock.now(), version);
+        self.tell(move |shared| async move {
+            let watch = NewWatch { based_on: None, version, bytes: &bytes };
+            shared.put_watch(&agent, None, &watch).await.map(drop)
         });
     }
 

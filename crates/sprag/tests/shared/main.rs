@@ -5,6 +5,10 @@
 #[path = "../detection/agent.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod agent;
+#[path = "../gateway/binary.rs"]
+#[allow(dead_code, reason = "shared by suites that use different parts of it")]
+mod binary;
+mod crash;
 mod faults;
 mod loops;
 mod money;
