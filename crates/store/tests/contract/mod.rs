@@ -1,6 +1,6 @@
 //! One way to speak to every kind of state, so that one suite runs over all of them. The shared state is spoken to by
 //! `begin` and `end`, as the program does.
-#![allow(dead_code, unused_imports, reason = "each suite uses its own part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each suite uses its own part")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
 
 mod money;

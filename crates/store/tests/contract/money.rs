@@ -3,7 +3,7 @@
 use sprag_core::event::Ending;
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{Account, AccountId, Crossed, Denied, Draw, Epoch, Reservation, Shortfall};
+use sprag_core::policy::{Account, AccountId, Crossed, Denied, Draw, Epoch, Reservation, Seed, Shortfall};
 use sprag_core::time::Timestamp;
 use sprag_store::shared::{AskedPurse, Begin, EndHow, MoneyAsk, Purse, SharedCall};
 use sprag_store::state::Settlement;
@@ -36,7 +36,17 @@ impl AnyState {
         now: Timestamp,
     ) -> Result<Held, Denied> {
         match self {
-            AnyState::Memory(state) => state.reserve(draws, amount, least, now).map(Held::Memory),
+            AnyState::Memory(state) => match state.reserve(draws, amount, least, now) {
+                // Memory takes no seed that may be out of date: it is as if it was read once more.
+                Err(Denied::Unseeded(places)) => {
+                    let mut draws = draws.to_vec();
+                    for (place, epoch) in places {
+                        draws[place].seed = draws[place].seed.map(|seed| Seed { epoch, ..seed });
+                    }
+                    state.reserve(&draws, amount, least, now).map(Held::Memory)
+                }
+                outcome => outcome.map(Held::Memory),
+            },
             AnyState::Redis(state) => state.reserve(draws, amount, least, now),
         }
     }

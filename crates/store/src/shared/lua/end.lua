@@ -69,5 +69,6 @@ if run then
 end
 if A.agent_watch then agent_watch = put_watch(watch_key(), A.agent_watch) end
 if A.of_model then redis.call('SET', P .. ':habits:' .. A.of_model.k, ARGV[A.of_model.bytes], 'PX', RUN_TTL) end
-redis.call('DEL', key)
+-- What was lost leaves a mark: there is nothing else to know by that it was told.
+if had then redis.call('DEL', key) else redis.call('SET', key, '', 'PX', 600000) end
 return { totals, settled, run_watch, agent_watch }

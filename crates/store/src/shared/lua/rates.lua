@@ -28,6 +28,8 @@ local function load_window(key, window)
   local newest = v[1]
   for at = 1, SLOTS do counter.counts[at] = v[at + 1] end
   local passed = slot - newest
+  -- Looking moves it on, as in memory: a clock that goes back finds it there.
+  counter.is_changed = passed ~= 0
   if passed > 0 then
     for left = 1, math.min(passed, SLOTS) do counter.counts[index(newest + left)] = 0 end
   elseif passed <= -SLOTS then
@@ -81,6 +83,7 @@ local function load_bucket(key, rps, burst)
   if passed > 0 then
     bucket.level = math.min(burst, bucket.level + passed / 1000 * rps)
     bucket.at = now
+    bucket.is_changed = true
   end
   return bucket
 end
@@ -120,7 +123,8 @@ local function add_rate(ask, taken)
   counter.is_changed = true
   if ask.w then
     change_slot(counter, counter.newest, ask.a)
-    taken[#taken + 1] = { k = ask.k, w = ask.w, slot = counter.newest, a = ask.a, tokens = ask.tokens }
+    local slot = math.floor(now / slot_ms(ask.w))
+    taken[#taken + 1] = { k = ask.k, w = ask.w, slot = slot, a = ask.a, tokens = ask.tokens }
   else
     counter.level = math.max(0, counter.level - ask.a)
     taken[#taken + 1] = { k = ask.k, rps = ask.rps, burst = ask.burst, a = ask.a }

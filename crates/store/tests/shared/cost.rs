@@ -1,0 +1,127 @@
+//! What it costs: round trips, memory, and nothing that stays for ever.
+
+use std::time::Instant;
+
+use sprag_core::loops::{Mode, Preset, Rules};
+use sprag_core::policy::{RateMeasure, RateRule};
+use sprag_core::run::Remember;
+use sprag_store::shared::{Begin, End, NewHabits, NewWatch, RepeatAsk};
+use sprag_store::state::RateAsk;
+
+use super::*;
+
+/// A call that asks for everything that there is, and leaves everything behind.
+fn whole_call(state: &RedisState, run: &RunKey, number: u64, watch: &[u8]) {
+    let measures = [
+        RateMeasure::Requests { limit: 1_000_000, window_ms: 60_000 },
+        RateMeasure::Tokens { limit: 1_000_000_000, window_ms: 60_000 },
+        RateMeasure::Bucket { rps: 1e6, burst: 1e6 },
+    ];
+    let rules = [0, 1, 2].map(|id| RateRule {
+        name: "r".into(),
+        mode: Mode::Enforce,
+        limit_keys: Vec::new(),
+        measure: measures[id],
+        id: id as u64,
+    });
+    let asks = [0, 1, 2].map(|id| RateAsk { rule: &rules[id], bucket: id as u64, amount: 1 });
+    let draws = [of_day(Holder::Agent(run.agent.clone()), i64::MAX), everything(i64::MAX)];
+    let runs = of_runs(&run.agent, i64::MAX);
+    let enforced = AskedPurse { of_runs: Some(&runs), draws: &draws };
+    let mut repeat = Rules::preset(Preset::Fairvisor).repeat;
+    repeat.common.window.requests = 5;
+    let call = call_id();
+    let named = NamedRun { id: &run.id, parent: None, origin: RunOrigin::Declared, seed: None, lineage: &[] };
+    let left = Remember { clues: vec![number * 10], offers: vec![number * 10 + 1], ..Remember::default() };
+    let begun = state.begin(&Begin {
+        run: AskedRun::Named(named),
+        rates: &asks,
+        money: Some(MoneyAsk { enforced, ..money(&draws, 10) }),
+        repeat: Some(RepeatAsk { fingerprint: 1, rule: &repeat }),
+        agent_watch: Some(0),
+        model: Some("m"),
+        ..outside(&call, &run.agent, &left)
+    });
+    let left = Remember {
+        clues: vec![number * 10 + 2, number * 10 + 3],
+        unless_taken: vec![number * 10 + 4, number * 10 + 5],
+        offers: vec![number * 10 + 6],
+        withdrawn: vec![number * 10 + 1],
+    };
+    let watch = Some(NewWatch { based_on: None, version: number + 1, bytes: watch });
+    let habits = Some(NewHabits { run: Some(&[1; 24]), of_model: Some(("m", &[1; 24])) });
+    state.end(&begun.call, &End { watch, agent_watch: watch, habits, ..ending(cost(5, at(0)), &left) });
+}
+
+#[test]
+fn one_round_trip_to_begin_and_one_to_end() {
+    let Some(one) = node() else { return };
+    whole_call(&one, &key("warm"), 0, b"w");
+    one.server.reset_calls();
+    for number in 1..=20 {
+        whole_call(&one, &key("r"), number, b"w");
+    }
+    assert_eq!((one.server.calls_of("evalsha"), one.server.calls_of("eval")), (40, 0));
+    let status = one.shared.status();
+    assert_eq!((status.calls, status.failures), (42, 0));
+}
+
+#[test]
+fn every_key_goes_by_itself() {
+    let Some(one) = node() else { return };
+    for number in 0..10 {
+        whole_call(&one, &key(&format!("r{}", number % 3)), number, b"w");
+    }
+    let child = one.begin_run(&request(&key("child"), Some("top"), 0));
+    one.runtime.block_on(one.shared.catch_up());
+    let keys = one.keys("*");
+    assert!(keys.len() > 30, "{keys:?}");
+    for key in &keys {
+        let left_ms = one.server.ask(&["PTTL", key]).number();
+        assert!(left_ms > 0, "{key} has no time to live: {left_ms}");
+        assert!(key.starts_with("sprag:1:{"), "{key}");
+    }
+    settle(&one, &child.call, 1);
+    assert!(one.keys("*:call:*").is_empty(), "a call that is over leaves nothing of its own");
+}
+
+/// Prints what `docs/scaling.md` counts with. Run it with `--release -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures, and decides nothing"]
+#[expect(clippy::print_stdout, reason = "it is what the test is for")]
+fn bytes_and_operations_of_runs_and_steps() {
+    let Some(one) = node() else { return };
+    let used = || {
+        let info = one.server.info("memory");
+        let line = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap().to_owned();
+        line.trim().parse::<i64>().unwrap()
+    };
+    let watch = [7_u8; 700];
+    for number in 0..200 {
+        whole_call(&one, &key("warm"), number, &watch);
+    }
+    let (runs, steps) = (1_000_u64, 10_u64);
+    let before = used();
+    for number in 0..runs {
+        whole_call(&one, &key(&format!("run-{number:06}")), 1_000 + number, &watch);
+    }
+    let after_runs = used();
+    println!("bytes of a run with one step: {}", (after_runs - before) / runs as i64);
+    one.server.reset_calls();
+    let started = Instant::now();
+    for number in 0..runs * steps {
+        whole_call(&one, &key(&format!("run-{:06}", number % runs)), 10_000 + number, &watch);
+    }
+    let took = started.elapsed();
+    println!("bytes of a further step: {}", (used() - after_runs) / (runs * steps) as i64);
+    let stats = one.server.info("commandstats");
+    let calls = |line: &str| line.split("calls=").nth(1).and_then(|rest| rest.split(',').next()?.parse::<u64>().ok());
+    let all: u64 = stats.lines().filter_map(calls).sum();
+    let per = |count: u64| count as f64 / (runs * steps) as f64;
+    println!("commands inside scripts for each call: {:.1}", per(all - one.server.calls_of("evalsha")));
+    println!("script calls for each call: {}", per(one.server.calls_of("evalsha")));
+    println!("one after the other: {:.0} calls a second", (runs * steps) as f64 / took.as_secs_f64());
+    for line in stats.lines().filter(|line| line.contains("evalsha")) {
+        println!("{line}");
+    }
+}
