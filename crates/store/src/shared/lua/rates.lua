@@ -15,11 +15,13 @@ local function index(slot)
   return slot % SLOTS + 1
 end
 
-local function load_window(key, window)
+-- The window at this moment; for a correction as it was left.
+local function load_window(key, window, is_still)
   local slot = math.floor(now / slot_ms(window))
   local value = redis.call('GET', key)
   local counter = { key = key, window = window, newest = slot, counts = {} }
   if not value then
+    counter.is_gone = true
     for at = 1, SLOTS do counter.counts[at] = 0 end
     return counter
   end
@@ -27,7 +29,7 @@ local function load_window(key, window)
   local v = { struct.unpack(WINDOW, value) }
   local newest = v[1]
   for at = 1, SLOTS do counter.counts[at] = v[at + 1] end
-  local passed = slot - newest
+  local passed = is_still and 0 or slot - newest
   -- Looking moves it on, as in memory: a clock that goes back finds it there.
   counter.is_changed = passed ~= 0
   if passed > 0 then
@@ -95,10 +97,10 @@ end
 
 local counters = {}
 
-local function counter_of(ask)
+local function counter_of(ask, is_still)
   local counter = counters[ask.k]
   if not counter then
-    counter = ask.w and load_window(ask.k, ask.w) or load_bucket(ask.k, ask.rps, ask.burst)
+    counter = ask.w and load_window(ask.k, ask.w, is_still) or load_bucket(ask.k, ask.rps, ask.burst)
     counters[ask.k] = counter
   end
   return counter
@@ -169,9 +171,10 @@ end
 local function correct_rates(taken, used)
   for _, one in ipairs(taken) do
     if one.w and (one.tokens or not used) then
-      local counter = counter_of(one)
+      local counter = counter_of(one, true)
       local slot = math.min(one.slot, counter.newest)
-      if counter.newest - slot < SLOTS then
+      -- One that is gone counted nothing any more.
+      if not counter.is_gone and counter.newest - slot < SLOTS then
         change_slot(counter, slot, (used or 0) - one.a)
         counter.is_changed = true
       end
