@@ -2,8 +2,10 @@
 //! flushed and started again.
 //!
 //! Nothing here knows what the program under test keeps in it. It blocks, for at most a few seconds: tests of any kind
-//! can use it. Where no `redis-server` is installed, [`RedisServer::start`] says so and gives nothing.
+//! can use it. Where no `redis-server` is installed, [`RedisServer::start`] says so and gives nothing. Another program that
+//! takes the same options, such as `valkey-server`, is named by `SPRAG_TEST_REDIS`.
 
+use std::ffi::OsString;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -222,8 +224,12 @@ impl Drop for RedisServer {
     }
 }
 
+fn program() -> OsString {
+    std::env::var_os("SPRAG_TEST_REDIS").unwrap_or_else(|| "redis-server".into())
+}
+
 fn is_installed() -> bool {
-    Command::new("redis-server").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(program()).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Cluster nodes speak to each other on a port 10000 higher, so the port must leave room for that.
@@ -238,7 +244,7 @@ fn free_port() -> io::Result<u16> {
 
 #[expect(clippy::panic, reason = "a test may end by a panic")]
 fn launch(port: u16, dir: &Path, options: &[&str]) -> Child {
-    let started = Command::new("redis-server")
+    let started = Command::new(program())
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
         .args(["--loglevel", "warning", "--enable-debug-command", "local"])
         .args(["--repl-diskless-sync-delay", "0"])

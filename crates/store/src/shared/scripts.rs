@@ -7,6 +7,7 @@ use sprag_core::run::RETRY_MS;
 
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const HELD: &str = include_str!("lua/held.lua");
+const AGENTS: &str = include_str!("lua/agents.lua");
 const RUNS: &str = include_str!("lua/runs.lua");
 const CLUES: &str = include_str!("lua/clues.lua");
 const WATCH: &str = include_str!("lua/watch.lua");
@@ -22,9 +23,9 @@ pub(super) struct Script {
 }
 
 pub(super) static BEGIN: LazyLock<Script> =
-    LazyLock::new(|| script(&[HELD, RUNS, CLUES, WATCH, RATES, MONEY, REPEAT, include_str!("lua/begin.lua")]));
+    LazyLock::new(|| script(&[HELD, AGENTS, RUNS, CLUES, WATCH, RATES, MONEY, REPEAT, include_str!("lua/begin.lua")]));
 pub(super) static END: LazyLock<Script> =
-    LazyLock::new(|| script(&[HELD, RUNS, CLUES, WATCH, RATES, MONEY, REPEAT, include_str!("lua/end.lua")]));
+    LazyLock::new(|| script(&[HELD, AGENTS, RUNS, CLUES, WATCH, RATES, MONEY, REPEAT, include_str!("lua/end.lua")]));
 pub(super) static RESERVE: LazyLock<Script> =
     LazyLock::new(|| script(&[HELD, RUNS, MONEY, include_str!("lua/reserve.lua")]));
 pub(super) static RAISE: LazyLock<Script> = LazyLock::new(|| script(&[HELD, MONEY, include_str!("lua/raise.lua")]));

@@ -6,7 +6,7 @@ if A.what ~= 'look' then
   local amount = A.what == 'reset' and -a.s or A.amount
   a.s = math.max(0, a.s + amount)
   -- Nodes remember what they heard: that it is less now is no loss.
-  if amount < 0 then a.v = a.v + 1 end
+  if amount < 0 then a.v, a.is_changed = a.v + 1, true end
   save_account(a)
 end
 return told(0, a)

@@ -6,13 +6,7 @@ end
 
 -- Reading.
 
-local agent = false
-local agent_key = P .. ':agent'
-if A.agent then
-  local v = redis.call('HMGET', agent_key, 'r', 'due', 'born')
-  agent = { r = count(v[1], agent_key), due = tonumber(v[2] or nil), born = v[3] }
-  lose(agent_key, agent, false)
-end
+local agent = A.agent and load_agent() or false
 
 local asked, clue, chain, is_new, before = A.run, 0, nil, false, nil
 local run_watch, agent_watch, agent_habits = false, false, false
@@ -48,14 +42,13 @@ if in_force then noted.force = hold_money(in_force) end
 if shadow then noted.shadow = hold_money(shadow) end
 if agent then
   if not agent.born then agent.born = A.fresh end
-  hold(agent_key, agent, 1)
-  redis.call('HSET', agent_key, 'born', agent.born)
-  redis.call('PEXPIRE', agent_key, RUN_TTL)
+  hold(agent, 1)
+  save_agent(agent)
 end
 local run_reply = false
 if chain then
   local run, tree = chain[1], {}
-  hold(run.key, run, 1)
+  hold(run, 1)
   for depth, one in ipairs(chain) do
     save_run(one)
     tree[depth] = { one.id, one.origin, math.max(0, one.ts - one.tr), one.fa, one.tc }

@@ -44,8 +44,8 @@ local function remember(left, id)
   for _, clue in ipairs(left.offers or {}) do
     local key = offer_key(clue)
     redis.pcall('LREM', key, 0, id)
-    redis.pcall('RPUSH', key, id)
-    redis.pcall('LTRIM', key, -OFFERS, -1)
+    local offers = redis.pcall('RPUSH', key, id)
+    if type(offers) == 'number' and offers > OFFERS then redis.pcall('LTRIM', key, -OFFERS, -1) end
     redis.pcall('PEXPIRE', key, RUN_TTL)
   end
 end

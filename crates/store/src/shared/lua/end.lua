@@ -3,7 +3,6 @@
 local key = call_key()
 local value = redis.call('GET', key)
 local had = value and value ~= '' and cmsgpack.unpack(value) or nil
-local agent_key = P .. ':agent'
 local how = A.how
 local id = A.run or had and had.run or nil
 
@@ -24,6 +23,7 @@ if is_over or (not had and how.is_withdrawn) then
 end
 
 local run = id and load_run(id) or nil
+local agent = A.agent and had and load_agent() or nil
 if had then
   correct_rates(had.taken, A.used)
   if had['repeat'] and A.uncounts then uncount_repeat(had['repeat']) end
@@ -47,24 +47,20 @@ for _, late in ipairs(A.late or {}) do
     settled[#settled + 1] = { late, before, a.s, a.r, a.g, a.v, a.f }
   end
 end
-if A.agent and had then
-  local v = redis.call('HMGET', agent_key, 'r', 'due')
-  local agent = { r = count(v[1], agent_key), due = tonumber(v[2] or nil) }
+if agent then
   release(agent_key, agent, 1)
-  redis.call('PEXPIRE', agent_key, RUN_TTL)
+  save_agent(agent)
 end
 local run_watch, agent_watch, totals = false, false, false
-if run then
-  local after = settle_run(id, how, had)
-  if after and how.is_withdrawn and had.is_new and after.st == 0 and after.ts == 0 then
-    redis.call('DEL', after.key)
-    after = nil
-  end
-  if after then
-    totals = totals_of(after)
+if run and run.is_known then
+  if A.habits then run.new_habits = ARGV[A.habits] end
+  settle_run(run, how, had)
+  if how.is_withdrawn and had.is_new and run.st == 0 and run.ts == 0 then
+    redis.call('DEL', run.key)
+  else
+    totals = totals_of(run)
     remember(A.left, id)
     if A.watch then run_watch = put_watch(watch_key(id), A.watch) end
-    if A.habits then redis.call('HSET', after.key, 'h', ARGV[A.habits]) end
   end
 end
 if A.agent_watch then agent_watch = put_watch(watch_key(), A.agent_watch) end

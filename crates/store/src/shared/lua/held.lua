@@ -26,28 +26,37 @@ local function lose(key, held, is_booked)
   end
   held.r = math.max(0, held.r - lost)
   held.due = due
+  if signs[NODE] and now - signs[NODE] >= QUIET then held.own = 0 end
   redis.call('HSET', key, 'r', int(held.r))
   if due then redis.call('HSET', key, 'due', int(due)) else redis.call('HDEL', key, 'due') end
   return lost
 end
 
-local function hold(key, held, amount)
+-- Holds more. What is to be written for that stands in `held` until `add_held`.
+local function hold(held, amount)
   held.r = held.r + amount
-  if not held.due then held.due = now + QUIET end
-  redis.call('HINCRBY', key, 'n:' .. NODE, int(amount))
-  redis.call('HSET', key, 't:' .. NODE, int(now), 'r', int(held.r), 'due', int(held.due))
+  held.own = held.own + amount
+  held.due = held.due or now + QUIET
+  held.is_held = true
 end
 
 -- Gives back as much as this node still holds, and says how much that was.
 local function release(key, held, amount)
-  local own = count(redis.call('HGET', key, 'n:' .. NODE), key)
-  local given = math.min(own, amount)
+  local given = math.min(held.own, amount)
   held.r = math.max(0, held.r - given)
-  redis.call('HSET', key, 'r', int(held.r))
-  if own - given > 0 then
-    redis.call('HSET', key, 'n:' .. NODE, int(own - given), 't:' .. NODE, int(now))
-  else
-    redis.call('HDEL', key, 'n:' .. NODE, 't:' .. NODE)
-  end
+  held.own = held.own - given
+  held.is_held = held.own > 0
+  if not held.is_held then redis.call('HDEL', key, 'n:' .. NODE, 't:' .. NODE) end
   return given
+end
+
+-- Adds what is held to the fields that are written.
+local function add_held(held, fields)
+  local at = #fields
+  fields[at + 1], fields[at + 2] = 'r', int(held.r)
+  if held.is_held then
+    fields[at + 3], fields[at + 4] = 'n:' .. NODE, int(held.own)
+    fields[at + 5], fields[at + 6] = 't:' .. NODE, int(now)
+    fields[at + 7], fields[at + 8] = 'due', int(held.due or now + QUIET)
+  end
 end

@@ -5,7 +5,7 @@ local accounts = {}
 
 local function load_account(key)
   if accounts[key] ~= nil then return accounts[key] end
-  local v = redis.call('HMGET', key, 's', 'r', 'g', 'v', 'b', 'f', 'e', 'due')
+  local v = redis.call('HMGET', key, 's', 'r', 'g', 'v', 'b', 'f', 'e', 'due', 'n:' .. NODE)
   if not v[1] or not v[3] then
     if redis.call('EXISTS', key) == 1 then broken(key) end
     accounts[key] = false
@@ -13,7 +13,7 @@ local function load_account(key)
   end
   local a = {
     key = key, s = number(v[1], key), r = count(v[2], key), g = v[3], v = count(v[4], key),
-    b = number(v[5], key), f = number(v[6], key), e = number(v[7], key), due = tonumber(v[8] or nil),
+    b = number(v[5], key), f = number(v[6], key), e = number(v[7], key), due = tonumber(v[8] or nil), own = count(v[9], key),
   }
   local lost = lose(key, a, true)
   if lost > 0 then
@@ -26,11 +26,18 @@ end
 
 local function save_account(a)
   if a.begins_anew then redis.call('DEL', a.key) end
-  redis.call('HSET', a.key, 's', int(a.s), 'r', int(a.r), 'g', a.g, 'v', int(a.v), 'b', int(a.b), 'f', int(a.f), 'e', int(a.e))
+  local fields = { 's', int(a.s) }
+  if a.is_changed then
+    fields = { 's', int(a.s), 'g', a.g, 'v', int(a.v), 'b', int(a.b), 'f', int(a.f), 'e', int(a.e) }
+  end
+  add_held(a, fields)
+  redis.call('HSET', a.key, unpack(fields))
   -- A run's account lives as long as its run; others until their time is over, and a while longer.
-  local ttl = RUN_TTL
-  if a.e - a.f < 400 * DAY then ttl = math.min(math.max(a.e - now, 0), 62 * DAY) + 2 * DAY end
-  redis.call('PEXPIRE', a.key, int(ttl))
+  if a.e - a.f >= 400 * DAY then
+    redis.call('PEXPIRE', a.key, RUN_TTL)
+  elseif a.is_changed then
+    redis.call('PEXPIRE', a.key, int(math.min(math.max(a.e - now, 0), 62 * DAY) + 2 * DAY))
+  end
   a.begins_anew, a.is_changed = nil, nil
 end
 
@@ -42,7 +49,7 @@ local function open_account(d)
   if heard and (not seed or heard > seed) then seed = heard end
   if not a then
     if not seed then return 'unseeded' end
-    a = { key = d.k, s = seed, r = 0, g = A.fresh, v = 0, b = seed, f = d.f, e = d.e, is_changed = true }
+    a = { key = d.k, s = seed, r = 0, own = 0, g = A.fresh, v = 0, b = seed, f = d.f, e = d.e, is_changed = true }
     accounts[d.k] = a
     return a
   end
@@ -54,7 +61,7 @@ local function open_account(d)
     end
     if not seed then return 'unseeded' end
     if d.f >= a.e then
-      a.r, a.g, a.v, a.due, a.begins_anew = 0, A.fresh, 0, nil, true
+      a.r, a.own, a.g, a.v, a.due, a.begins_anew = 0, 0, A.fresh, 0, nil, true
     end
     a.s, a.b, a.f, a.e, a.is_changed = seed, seed, d.f, d.e, true
     return a
@@ -108,10 +115,10 @@ local function hold_money(outcome)
   local amount = outcome.what == 1 and outcome.granted or 0
   for _, one in ipairs(outcome.opened) do
     local a = one.a
-    if a.is_changed then save_account(a) end
     if not seen[a.key] then
       seen[a.key] = true
-      if outcome.what == 1 then hold(a.key, a, amount) end
+      if outcome.what == 1 then hold(a, amount) end
+      if outcome.what == 1 or a.is_changed then save_account(a) end
       notes[#notes + 1] = { k = a.key, g = a.g, f = a.f, a = amount }
     end
   end

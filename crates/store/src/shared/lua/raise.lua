@@ -20,7 +20,8 @@ for _, note in ipairs(had.force or {}) do
   end
 end
 for _, rise in ipairs(rises) do
-  hold(rise.a.key, rise.a, rise.more)
+  hold(rise.a, rise.more)
+  save_account(rise.a)
   rise.note.a = A.amount
 end
 redis.call('SET', key, cmsgpack.pack(had), 'PX', CALL_TTL)

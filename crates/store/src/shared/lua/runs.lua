@@ -7,7 +7,7 @@ end
 -- A run as it is kept; one that nobody knows is empty.
 local function load_run(id)
   local key = run_key(id)
-  local v = redis.call('HMGET', key, 'st', 'c', 'ts', 'tc', 'tr', 'i', 'o', 'u', 'f', 'fa', 'la', 'p', 'og', 'op', 'r', 'due', 'h')
+  local v = redis.call('HMGET', key, 'st', 'c', 'ts', 'tc', 'tr', 'i', 'o', 'u', 'f', 'fa', 'la', 'p', 'og', 'op', 'r', 'due', 'h', 'n:' .. NODE)
   local run = { id = id, key = key }
   if not v[3] and redis.call('EXISTS', key) == 1 then broken(key) end
   run.is_known = v[3] and true or false
@@ -15,17 +15,23 @@ local function load_run(id)
   run.tr, run.i, run.o, run.u = count(v[5], key), count(v[6], key), count(v[7], key), count(v[8], key)
   run.f, run.fa, run.la = count(v[9], key), count(v[10], key), count(v[11], key)
   run.parent, run.origin, run.is_opened = v[12] or nil, v[13] or nil, v[14] == '1'
-  run.r, run.due, run.habits = count(v[15], key), tonumber(v[16] or nil), v[17]
+  run.r, run.due, run.habits, run.own = count(v[15], key), tonumber(v[16] or nil), v[17], count(v[18], key)
   lose(key, run, false)
   return run
 end
 
 local function save_run(run)
-  redis.call('HSET', run.key, 'st', int(run.st), 'c', int(run.c), 'ts', int(run.ts), 'tc', int(run.tc), 'tr', int(run.tr),
-    'i', int(run.i), 'o', int(run.o), 'u', int(run.u), 'f', int(run.f), 'fa', int(run.fa), 'la', int(run.la),
-    'op', run.is_opened and '1' or '0', 'r', int(run.r))
-  if run.parent then redis.call('HSET', run.key, 'p', run.parent) end
-  if run.origin then redis.call('HSET', run.key, 'og', run.origin) end
+  local fields = {
+    'st', int(run.st), 'c', int(run.c), 'ts', int(run.ts), 'tc', int(run.tc), 'tr', int(run.tr), 'i', int(run.i),
+    'o', int(run.o), 'u', int(run.u), 'f', int(run.f), 'fa', int(run.fa), 'la', int(run.la),
+    'op', run.is_opened and '1' or '0',
+  }
+  for name, value in pairs({ p = run.parent, og = run.origin, h = run.new_habits }) do
+    fields[#fields + 1] = name
+    fields[#fields + 1] = value
+  end
+  add_held(run, fields)
+  redis.call('HSET', run.key, unpack(fields))
   redis.call('PEXPIRE', run.key, RUN_TTL)
 end
 
@@ -99,9 +105,7 @@ local function open_run(asked)
 end
 
 -- Ends a call of a run, and of those above it. `had` is what began; without it only the money is added.
-local function settle_run(id, how, had)
-  local run = load_run(id)
-  if not run.is_known then return nil end
+local function settle_run(run, how, had)
   local function settle(above)
     above.tc = above.tc + how.cost
     if how.is_refused then above.tr = above.tr + 1 end
