@@ -35,15 +35,30 @@ const AGENTWALL_COST: HeaderName = HeaderName::from_static("x-agentwall-cost");
 const FAIRVISOR_REASON: HeaderName = HeaderName::from_static("x-fairvisor-reason");
 const FAIRVISOR_LOOP_DELAY: HeaderName = HeaderName::from_static("x-fairvisor-loop-delay");
 
-/// Refuses a call: settles its ticket and answers in the form that its client expects.
-pub(crate) async fn refuse(audience: &Audience, refusal: Refusal, mut ticket: Ticket) -> Response<Body> {
+/// Refuses a call: settles its ticket and answers in the form that its client expects. Only where other nodes are told
+/// there is something to wait for.
+pub(crate) fn refuse(
+    audience: &Audience,
+    refusal: Refusal,
+    mut ticket: Ticket,
+) -> impl Future<Output = Response<Body>> + use<> {
+    let response = refused(audience, refusal, &mut ticket);
+    let farewell = ticket.take_farewell();
+    async move {
+        if let Some(farewell) = farewell {
+            farewell.heard(None).await;
+        }
+        response
+    }
+}
+
+fn refused(audience: &Audience, refusal: Refusal, ticket: &mut Ticket) -> Response<Body> {
     let mut refusal = refusal.with("agent", ticket.event().agent.as_str());
     if let Some(run) = &ticket.event().run {
         refusal = refusal.with("run_id", run.id.for_caller()).with("step", run.step);
     }
     let refusal = audience.put(refusal);
     ticket.refuse(&refusal);
-    ticket.acknowledged().await;
     let spoken = (refusal.form == Form::Assistant).then(|| speech(audience, &refusal, ticket.event())).flatten();
     let mut response = match spoken {
         Some(Spoken { content_type, body }) => answer(200, content_type, body),

@@ -112,7 +112,7 @@ impl Alone {
     }
 
     /// What is to be told, under a name that stays until it is taken. `known` tells what the node knows of a run in all.
-    pub(super) fn to_tell(
+    pub(super) fn next_to_tell(
         &mut self,
         name: impl FnOnce() -> String,
         known: impl Fn(&RunKey) -> Option<RunTotals>,
@@ -187,7 +187,7 @@ mod tests {
             let settlement = settlement(7, ending);
             alone.add(DoneAlone { run: done, settlement, draws: [&draws, &[]], left: None });
         }
-        let missed = alone.to_tell(|| "first".to_owned(), |_| None).unwrap();
+        let missed = alone.next_to_tell(|| "first".to_owned(), |_| None).unwrap();
         let added = missed.runs[0].added;
         assert_eq!((added.steps, added.tree_refused, added.cost, added.tree_cost), (2, 1, NanoUsd(14), NanoUsd(14)));
         assert_eq!((missed.accounts.len(), missed.accounts[0].spent), (1, NanoUsd(14)), "one account, drawn on twice");
@@ -198,13 +198,13 @@ mod tests {
             draws: [&[], &[]],
             left: None,
         });
-        let again = alone.to_tell(|| "second".to_owned(), |_| None).unwrap();
+        let again = alone.next_to_tell(|| "second".to_owned(), |_| None).unwrap();
         assert_eq!((again.id.as_str(), again.runs.len()), ("first", 1), "as it was, so that it counts once");
         alone.told();
-        let later = alone.to_tell(|| "second".to_owned(), |_| None).unwrap();
+        let later = alone.next_to_tell(|| "second".to_owned(), |_| None).unwrap();
         assert_eq!((later.id.as_str(), later.runs[0].id.as_str()), ("second", "run-2"));
         alone.told();
-        assert!(alone.to_tell(|| "third".to_owned(), |_| None).is_none());
+        assert!(alone.next_to_tell(|| "third".to_owned(), |_| None).is_none());
     }
 
     #[test]

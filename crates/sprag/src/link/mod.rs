@@ -91,7 +91,7 @@ impl Link {
     async fn reconcile(&self, app: &App) {
         let missed = {
             let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-            alone.to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run))
+            alone.next_to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run))
         };
         let Some(missed) = missed else { return };
         match self.shared.reconcile(&missed).await {

@@ -99,6 +99,8 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     settings.data_dir = home.path().to_owned();
     let app = App::new(settings, Clock::Real, Ids::Random)?;
     home.look_at_main(&app);
+    app.await_link().await;
+    let linked = tokio::spawn(app.clone().follow_link());
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, asked.port));
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen on {address}; choose another port with --port, or leave it out for a free one")
@@ -160,6 +162,7 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     let _ = proxy.await;
     app.settling.close();
     app.settling.wait().await;
+    linked.abort();
     raised.cancel();
     let _ = raising.await;
     home.deliver_alerts(&app).await;

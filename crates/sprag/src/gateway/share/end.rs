@@ -109,11 +109,7 @@ impl Held {
         let watch = key.as_ref().filter(|_| came.to_loops).and_then(|key| Handed::run(app, key));
         let of_agent = came.to_loops && came.watches_agent;
         let agent_watch = of_agent.then(|| Handed::agent(app, &event.agent));
-        let habits = key.as_ref().filter(|_| has_taught).map(|key| {
-            let model = event.model.clone().unwrap_or_default();
-            let of_model = app.state.habits(&key.agent, &model).map(|habits| habits.pack());
-            (app.state.run_habits(key).map(|habits| habits.pack()), model, of_model)
-        });
+        let habits = key.as_ref().filter(|_| has_taught).map(|key| Learned::of(app, key, event));
         let last = Last {
             shared: link.shared.clone(),
             call,
@@ -166,8 +162,29 @@ impl Handed {
         Handed { bytes, based_on, version }
     }
 
-    fn new(&self) -> NewWatch<'_> {
+    fn told(&self) -> NewWatch<'_> {
         NewWatch { based_on: Some(self.based_on), version: self.version, bytes: &self.bytes }
+    }
+}
+
+/// What calls use by habit, packed.
+struct Learned {
+    of_run: Option<Vec<u8>>,
+    model: String,
+    /// Of the agent with the model.
+    of_model: Option<Vec<u8>>,
+}
+
+impl Learned {
+    fn of(app: &App, key: &RunKey, event: &Event) -> Learned {
+        let model = event.model.clone().unwrap_or_default();
+        let of_model = app.state.habits(&key.agent, &model).map(|habits| habits.pack());
+        Learned { of_run: app.state.run_habits(key).map(|habits| habits.pack()), model, of_model }
+    }
+
+    fn told(&self) -> NewHabits<'_> {
+        let of_model = self.of_model.as_deref().map(|habits| (self.model.as_str(), habits));
+        NewHabits { run: self.of_run.as_deref(), of_model }
     }
 }
 
@@ -182,26 +199,21 @@ struct Last {
     remember: Remember,
     watch: Option<Handed>,
     agent_watch: Option<Handed>,
-    /// Of the run, and of the agent with a model.
-    habits: Option<(Option<Vec<u8>>, String, Option<Vec<u8>>)>,
+    habits: Option<Learned>,
     late: Vec<AccountId>,
 }
 
 impl Last {
     /// Tells it. None where Redis does not answer: then the link tells it later.
     async fn tell(self, app: &App) -> Option<Ended> {
-        let habits = self.habits.as_ref().map(|(run, model, of_model)| NewHabits {
-            run: run.as_deref(),
-            of_model: of_model.as_deref().map(|habits| (model.as_str(), habits)),
-        });
         let end = End {
             how: EndHow::Settled(self.settlement),
             rates: self.rates,
             uncounts_repeat: self.uncounts_repeat,
             remember: &self.remember,
-            watch: self.watch.as_ref().map(Handed::new),
-            agent_watch: self.agent_watch.as_ref().map(Handed::new),
-            habits,
+            watch: self.watch.as_ref().map(Handed::told),
+            agent_watch: self.agent_watch.as_ref().map(Handed::told),
+            habits: self.habits.as_ref().map(Learned::told),
             late: &self.late,
         };
         let mut ended = self.shared.end(&self.call, &end).await.ok()?;
@@ -221,7 +233,7 @@ impl Last {
             let Some(watch) = RunWatch::unpack(&other.bytes) else { return };
             app.state.follow_watch(key, watch, other.version, true);
             let Some(handed) = Handed::run(app, key) else { return };
-            theirs = self.shared.put_watch(&key.agent, Some(&key.id), &handed.new()).await.unwrap_or_default();
+            theirs = self.shared.put_watch(&key.agent, Some(&key.id), &handed.told()).await.unwrap_or_default();
         }
     }
 
@@ -232,7 +244,7 @@ impl Last {
             let Some(watch) = AgentWatch::unpack(&other.bytes) else { return };
             app.state.follow_agent_watch(agent, watch, other.version, true);
             let handed = Handed::agent(app, agent);
-            theirs = self.shared.put_watch(agent, None, &handed.new()).await.unwrap_or_default();
+            theirs = self.shared.put_watch(agent, None, &handed.told()).await.unwrap_or_default();
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use super::Ticket;
 use crate::gateway::identify::leave_evidence;
 use crate::gateway::settled::Settled;
+use crate::gateway::share::Farewell;
 
 /// A call that is being settled.
 pub(crate) enum Settling {
@@ -30,11 +31,9 @@ impl Ticket {
         }
     }
 
-    /// Waits until other nodes know how the call ended, or for a while.
-    pub(crate) async fn acknowledged(&mut self) {
-        if let Some(farewell) = self.farewell.take() {
-            farewell.heard(None).await;
-        }
+    /// What is to be waited for until other nodes know how the call ended.
+    pub(crate) fn take_farewell(&mut self) -> Option<Farewell> {
+        self.farewell.take()
     }
 
     /// Whether tokens must be counted, because the provider did not report all of them.
