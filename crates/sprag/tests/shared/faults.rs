@@ -83,16 +83,17 @@ async fn each_control_that_is_closed_refuses_what_depends_on_it_after_kills() {
         settings.policies.defaults.rate_limits = vec![rule].into();
         settings.policies.defaults.run_limits = RunLimits::default();
     };
-    let closed: [(&str, fn(&mut OnStateLoss)); 3] = [
-        ("rate_limits", |on| on.rate_limits = StateLoss::Closed),
-        ("run_limits", |on| on.run_limits = StateLoss::Closed),
-        ("kills", |on| on.kills = StateLoss::Closed),
+    let (shut, usual) = (StateLoss::Closed, OnStateLoss::default());
+    let closed = [
+        ("rate_limits", OnStateLoss { rate_limits: shut, ..usual }),
+        ("run_limits", OnStateLoss { run_limits: shut, ..usual }),
+        ("kills", OnStateLoss { kills: shut, ..usual }),
     ];
     let mut all = Vec::new();
-    for (control, close) in closed {
+    for (control, on_loss) in closed {
         let nodes = Nodes::start(1, &redis.url(), |settings| {
             limited(settings);
-            close(&mut settings.state.on_loss);
+            settings.state.on_loss = on_loss;
         })
         .await;
         assert_eq!(nodes.call(0, "task", 1).fetch().await.unwrap().status, 200);
