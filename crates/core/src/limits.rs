@@ -357,3 +357,23 @@ pub const ACT_TOKEN_BYTES: usize = 4096;
 pub const UNTOLD_CALLS: usize = 1 << 16;
 /// Runs, and accounts, that a node tells Redis of at once after it was away.
 pub const MISSED_AT_ONCE: usize = 200;
+/// Days for which nodes remember that a row of their catalog was taken away, so that none of them brings it back.
+pub const GONE_ROW_DAYS: u32 = 30;
+/// Rows of a node's catalog that were taken away and are remembered; those that left first are forgotten first.
+pub const GONE_ROWS: usize = 200_000;
+/// Longest row of a catalog that nodes give to each other.
+pub const SHARED_ROW_BYTES: usize = 128 << 10;
+/// Rows of one kind that a node reads from what nodes share.
+pub const SHARED_ROWS: usize = 400_000;
+/// Changes that the log of a shared catalog keeps; a node that is further behind reads everything.
+pub const SHARED_LOG: usize = 10_000;
+/// Rows that a node takes or gives in one step.
+pub const SHARED_BATCH: usize = 200;
+/// Changes that wait for the shared catalog one by one; beyond it everything is compared.
+pub const UNSHARED_CHANGES: usize = 10_000;
+/// Milliseconds after which a node looks for changes of which nobody told it: a kill is everywhere within a second also then.
+pub const SHARED_POLL_MS: u64 = 750;
+/// Seconds after which a node compares all rows, though it missed nothing that it knows of.
+pub const SHARED_EXCHANGE_SECONDS: u64 = 600;
+/// Rows of a shared catalog that cannot be read and are named in the log; further ones are only counted.
+pub const UNREADABLE_NAMED: usize = 1000;

@@ -4,6 +4,7 @@
 //! - [`shared`]: what several nodes know together, in Redis
 //! - [`history`]: every event, and the totals of runs, agents and money
 //! - [`catalog`]: kills and where agents stand: what must never be lost
+//! - [`shared_catalog`]: the same on all nodes, through Redis
 //! - [`outbox`]: alerts on their way
 //! - [`UsedLinks`]: links in alerts that were used
 //! - [`data_dir`]: the directory that belongs to one process
@@ -19,6 +20,7 @@ pub mod outbox;
 mod run_key;
 mod shards;
 pub mod shared;
+pub mod shared_catalog;
 mod sqlite;
 pub mod state;
 mod used_links;

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::table::{from_json, to_json};
 use super::{Catalog, Snapshot};
 use crate::error::StoreError;
+use crate::shared_catalog::row::{RowKind, RowName};
 
 /// The SHA-256 of a secret.
 pub type SecretHash = [u8; 32];
@@ -28,7 +29,7 @@ pub struct KeyEntry {
 }
 
 /// Only the row of the same id is replaced: a secret that another key has is an error.
-const OR_CHANGE: &str = "ON CONFLICT (id) DO UPDATE SET secret_hash = excluded.secret_hash, \
+pub(super) const OR_CHANGE: &str = "ON CONFLICT (id) DO UPDATE SET secret_hash = excluded.secret_hash, \
     previous_hash = excluded.previous_hash, record = excluded.record";
 
 /// Every key, by secret and by id.
@@ -36,7 +37,7 @@ const OR_CHANGE: &str = "ON CONFLICT (id) DO UPDATE SET secret_hash = excluded.s
 pub(super) struct Keys {
     by_secret: Pieces<SecretHash>,
     by_id: Pieces<Arc<str>>,
-    count: usize,
+    pub(super) count: usize,
 }
 
 /// A map in pieces that snapshots share: a change copies one piece, not a hundred thousand entries.
@@ -67,7 +68,7 @@ fn place(name: &[u8]) -> usize {
 }
 
 impl Keys {
-    fn insert(&mut self, entry: &Arc<KeyEntry>) {
+    pub(super) fn insert(&mut self, entry: &Arc<KeyEntry>) {
         self.remove(&entry.key.id);
         for hash in [Some(entry.hash), entry.previous_hash].into_iter().flatten() {
             self.by_secret.of_mut(&hash).insert(hash, entry.clone());
@@ -77,7 +78,7 @@ impl Keys {
         self.count += 1;
     }
 
-    fn remove(&mut self, id: &str) {
+    pub(super) fn remove(&mut self, id: &str) {
         let Some(entry) = self.by_id.of_mut(id.as_bytes()).remove(id) else { return };
         for hash in [Some(entry.hash), entry.previous_hash].into_iter().flatten() {
             self.by_secret.of_mut(&hash).remove(&hash);
@@ -120,9 +121,10 @@ impl Catalog {
             if snapshot.keys.count - over.len() >= most {
                 return (Err(StoreError::Full { what: "virtual keys", most }), false);
             }
-            let written = writer.in_transaction(|transaction| {
+            let written = writer.in_transaction(|transaction, stamper| {
                 over.iter().try_for_each(|id| delete(transaction, id))?;
-                insert(transaction, &entry, "")
+                insert(transaction, &entry, "")?;
+                stamper.renew(transaction, row_of(&entry), false)
             });
             if let Err(error) = written {
                 return (Err(error), false);
@@ -148,14 +150,24 @@ impl Catalog {
             let Some(entry) = snapshot.key(id).and_then(|known| change(known)).map(Arc::new) else {
                 return (Ok(None), false);
             };
-            let written = writer.in_transaction(|transaction| insert(transaction, &entry, OR_CHANGE));
+            let written = writer.in_transaction(|transaction, stamper| {
+                insert(transaction, &entry, OR_CHANGE)?;
+                stamper.renew(transaction, row_of(&entry), false)
+            });
             let is_kept = written.is_ok() || entry.key.revoked_at.is_some();
+            if written.is_err() && is_kept {
+                writer.hold(row_of(&entry));
+            }
             if is_kept {
                 Arc::make_mut(&mut snapshot.keys).insert(&entry);
             }
             (written.map(|()| Some(entry)), is_kept)
         })
     }
+}
+
+fn row_of(entry: &KeyEntry) -> RowName {
+    RowName::new(RowKind::Key, entry.key.id.as_str())
 }
 
 pub(super) fn read(connection: &Connection) -> rusqlite::Result<Keys> {
@@ -171,7 +183,7 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Keys> {
     Ok(keys)
 }
 
-fn insert(connection: &Connection, entry: &KeyEntry, otherwise: &str) -> rusqlite::Result<()> {
+pub(super) fn insert(connection: &Connection, entry: &KeyEntry, otherwise: &str) -> rusqlite::Result<()> {
     let sql = format!("INSERT INTO keys (id, secret_hash, previous_hash, record) VALUES (?1, ?2, ?3, ?4) {otherwise}");
     let previous = entry.previous_hash.as_ref().map(<[u8; 32]>::as_slice);
     connection.prepare_cached(&sql)?.execute(params![
@@ -183,7 +195,7 @@ fn insert(connection: &Connection, entry: &KeyEntry, otherwise: &str) -> rusqlit
     Ok(())
 }
 
-fn delete(connection: &Connection, id: &str) -> rusqlite::Result<()> {
+pub(super) fn delete(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM keys WHERE id = ?1")?.execute([id]).map(drop)
 }
 

@@ -5,15 +5,20 @@
 //! before anybody sees it, then a new snapshot takes the place of the old one. A kill that the disk refuses holds all
 //! the same: the error says so, and it is written with the next kill, unless the process ends before. Nothing here
 //! decides anything.
+//!
+//! Every row has a stamp: who changed it last, and when (`stamper`). By that, nodes that share a catalog agree
+//! ([`crate::shared_catalog`]); what others changed comes in through `foreign`.
 
+mod foreign;
 mod keys;
 mod snapshot;
+mod stamper;
 mod table;
 mod tokens;
 mod writer;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use rusqlite::{Connection, OpenFlags};
@@ -29,10 +34,13 @@ use crate::data_dir::DataDir;
 use crate::error::StoreError;
 use crate::run_key::RunKey;
 use crate::shards::with_lock;
+use crate::shared_catalog::Unshared;
+use crate::shared_catalog::row::{RowKind, RowName};
 use crate::sqlite::{CATALOG, open_reader, open_writer};
 
 use writer::Writer;
 
+pub use foreign::Applied;
 pub use keys::{KeyEntry, SecretHash};
 pub use snapshot::{Mark, Snapshot};
 pub use tokens::TokenEntry;
@@ -46,6 +54,8 @@ pub struct Catalog {
     writer: Mutex<Writer>,
     on_change: Box<dyn Fn(u64) + Send + Sync>,
     bounds: Bounds,
+    /// Who wants to know which rows were changed here.
+    unshared: OnceLock<Arc<Unshared>>,
     /// Keeps other processes out for as long as the file is in use.
     _dir: Arc<DataDir>,
 }
@@ -105,6 +115,7 @@ impl Catalog {
             writer: Mutex::new(Writer::new(connection)),
             on_change: Box::new(on_change),
             bounds,
+            unshared: OnceLock::new(),
             _dir: dir,
         })
     }
@@ -180,7 +191,13 @@ impl Catalog {
             if snapshot.kills.of_scope(&scope).is_none() {
                 return (Ok(()), false);
             }
-            (writer.in_transaction(|transaction| table::insert_clues(transaction, &scope, clues)), false)
+            let written = writer.in_transaction(|transaction, stamper| {
+                if table::insert_clues(transaction, &scope, clues)? > 0 {
+                    stamper.renew(transaction, RowName::kill(&scope), false)?;
+                }
+                Ok(())
+            });
+            (written, false)
         })
     }
 
@@ -192,7 +209,10 @@ impl Catalog {
         let scope = self.snapshot().kills.iter().find(|kill| kill.id == id).map(|kill| kill.scope.clone());
         let Some(scope) = scope else { return Ok(None) };
         self.change(|writer, snapshot| {
-            let written = writer.in_transaction(|transaction| table::delete_kill(transaction, &scope));
+            let written = writer.in_transaction(|transaction, stamper| {
+                table::delete_kill(transaction, &scope)?;
+                stamper.renew(transaction, RowName::kill(&scope), true)
+            });
             if let Err(error) = written {
                 return (Err(error), false);
             }
@@ -213,9 +233,11 @@ impl Catalog {
                 return (Ok(None), false);
             }
             let excess = (snapshot.marks.len() + 1).saturating_sub(self.bounds.marks);
-            let written = writer.in_transaction(|transaction| {
+            let written = writer.in_transaction(|transaction, stamper| {
                 table::delete_kill(transaction, &scope)?;
+                stamper.renew(transaction, RowName::kill(&scope), true)?;
                 table::insert_mark(transaction, run, mark)?;
+                stamper.renew(transaction, RowName::mark(run), false)?;
                 table::delete_oldest_marks(transaction, excess)
             });
             match written {
@@ -248,8 +270,26 @@ impl Catalog {
             if standing.active && known.is_none() && snapshot.agents.len() >= self.bounds.agents {
                 return (Err(StoreError::Full { what: "agents", most: self.bounds.agents }), false);
             }
-            let written = writer.in_transaction(|transaction| table::insert_agent(transaction, agent, &standing));
+            // Each part has a stamp of its own: a policy that is set here must not bring back an agent that another node stops.
+            let is_standing_new = known
+                .is_some_and(|known| foreign::standing_of(known) != foreign::standing_of(&standing))
+                || known.is_none() && foreign::standing_of(&standing) != AgentStanding::default();
+            let is_policy_new = known.is_none_or(|known| foreign::policy_of(known) != foreign::policy_of(&standing));
+            let row = |kind| RowName::new(kind, agent.as_str());
+            let written = writer.in_transaction(|transaction, stamper| {
+                table::insert_agent(transaction, agent, &standing)?;
+                if is_standing_new {
+                    stamper.renew(transaction, row(RowKind::Standing), false)?;
+                }
+                if is_policy_new {
+                    stamper.renew(transaction, row(RowKind::Policy), false)?;
+                }
+                Ok(())
+            });
             let is_kept = written.is_ok() || !standing.active;
+            if written.is_err() && is_kept {
+                writer.hold(row(RowKind::Standing));
+            }
             if is_kept {
                 Arc::make_mut(&mut snapshot.agents).insert(agent.clone(), standing.clone());
             }
@@ -263,19 +303,19 @@ impl Catalog {
     /// When it cannot be written; then nothing changes.
     pub fn adjust(&self, account: &AccountId, at: Timestamp, amount: NanoUsd) -> Result<NanoUsd, StoreError> {
         self.change(|writer, snapshot| {
-            let total = NanoUsd(snapshot.adjustment_at(account, at).0.saturating_add(amount.0));
-            let written = writer.in_transaction(|transaction| {
-                table::insert_adjustment(transaction, account, at, total, self.bounds.adjustments)
+            let written = writer.in_transaction(|transaction, stamper| {
+                // Others add to theirs.
+                let node = stamper.node.clone();
+                let own = table::adjustment(transaction, account, at, &node)?.0.saturating_add(amount.0);
+                table::insert_adjustment(transaction, account, at, &node, NanoUsd(own))?;
+                stamper.renew(transaction, RowName::adjustment(account, at, &node), false)?;
+                table::delete_oldest_adjustments(transaction, self.bounds.adjustments, Some((account, at)))
             });
             match written {
                 Ok(gone) => {
-                    for (account, start) in gone {
-                        if let Ok(account) = account.parse() {
-                            snapshot.remove_adjustment(&account, start);
-                        }
-                    }
-                    snapshot.set_adjustment(account, at, total);
-                    (Ok(total), true)
+                    snapshot.remove_adjustments(gone);
+                    snapshot.add_adjustment(account, at, amount);
+                    (Ok(snapshot.adjustment_at(account, at)), true)
                 }
                 Err(error) => (Err(error), false),
             }
@@ -299,6 +339,10 @@ impl Catalog {
         with_lock(&self.writer, |writer| {
             let mut snapshot = (*self.snapshot.load_full()).clone();
             let (result, is_changed) = work(writer, &mut snapshot);
+            let changed = writer.stamper.take_changed();
+            if let Some(unshared) = self.unshared.get().filter(|_| !changed.is_empty()) {
+                unshared.add(changed);
+            }
             if is_changed {
                 snapshot.generation += 1;
                 let generation = snapshot.generation;

@@ -38,6 +38,13 @@ pub struct Mark {
     pub at: Timestamp,
 }
 
+impl Mark {
+    /// The further of two places of the same resume.
+    pub(super) fn furthest(self, other: Mark) -> Mark {
+        Mark { steps: self.steps.max(other.steps), cost: self.cost.max(other.cost), at: self.at }
+    }
+}
+
 impl Snapshot {
     /// Where an agent stands; nothing for one that nothing was ever set for.
     #[must_use]
@@ -50,16 +57,23 @@ impl Snapshot {
         self.agents.iter()
     }
 
-    pub(super) fn set_adjustment(&mut self, account: &AccountId, start: Timestamp, amount: NanoUsd) {
-        Arc::make_mut(&mut self.adjustments).entry(account.clone()).or_default().insert(start, amount);
+    /// Adds to what was added at a moment.
+    pub(super) fn add_adjustment(&mut self, account: &AccountId, start: Timestamp, amount: NanoUsd) {
+        let of = Arc::make_mut(&mut self.adjustments).entry(account.clone()).or_default();
+        let total = of.entry(start).or_default();
+        *total = NanoUsd(total.0.saturating_add(amount.0));
     }
 
-    pub(super) fn remove_adjustment(&mut self, account: &AccountId, start: Timestamp) {
-        let adjustments = Arc::make_mut(&mut self.adjustments);
-        let Some(of) = adjustments.get_mut(account) else { return };
-        of.remove(&start);
-        if of.is_empty() {
-            adjustments.remove(account);
+    /// Forgets what was added at these moments.
+    pub(super) fn remove_adjustments(&mut self, gone: Vec<(String, Timestamp)>) {
+        let gone = gone.into_iter().filter_map(|(account, start)| Some((account.parse::<AccountId>().ok()?, start)));
+        for (account, start) in gone {
+            let adjustments = Arc::make_mut(&mut self.adjustments);
+            let Some(of) = adjustments.get_mut(&account) else { continue };
+            of.remove(&start);
+            if of.is_empty() {
+                adjustments.remove(&account);
+            }
         }
     }
 

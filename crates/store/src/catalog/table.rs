@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::KILL_CLUES;
@@ -35,7 +35,7 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Snapshot> {
     for adjustment in adjustments.query_map([], read_adjustment)? {
         let (account, start, amount): (String, _, _) = adjustment?;
         match account.parse() {
-            Ok(account) => snapshot.set_adjustment(&account, start, amount),
+            Ok(account) => snapshot.add_adjustment(&account, start, amount),
             Err(error) => tracing::warn!(account, %error, "an adjustment is left out"),
         }
     }
@@ -55,22 +55,28 @@ pub(super) fn insert_kill(connection: &Connection, kill: &Kill, clues: &[u64]) -
             kill.expires_at.map(|end| end.0),
             to_json(kill)?
         ])?;
-    insert_clues(connection, &kill.scope, clues)
+    insert_clues(connection, &kill.scope, clues).map(drop)
 }
 
-/// As many as there is room for beside those that are known.
-pub(super) fn insert_clues(connection: &Connection, scope: &KillScope, clues: &[u64]) -> rusqlite::Result<()> {
+/// As many as there is room for beside those that are known. Says how many are new.
+pub(super) fn insert_clues(connection: &Connection, scope: &KillScope, clues: &[u64]) -> rusqlite::Result<usize> {
     if clues.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let scope = scope.to_string();
     let known: u32 =
         connection.query_row("SELECT count(*) FROM kill_clues WHERE scope = ?1", [&scope], |row| row.get(0))?;
     let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO kill_clues (scope, clue) VALUES (?1, ?2)")?;
-    for clue in clues.iter().take(KILL_CLUES.saturating_sub(known as usize)) {
-        insert.execute(params![scope, clue.cast_signed()])?;
-    }
-    Ok(())
+    let room = clues.iter().take(KILL_CLUES.saturating_sub(known as usize));
+    room.map(|clue| insert.execute(params![scope, clue.cast_signed()])).sum()
+}
+
+/// The clues to the run of a kill.
+pub(super) fn clues_of(connection: &Connection, scope: &KillScope) -> rusqlite::Result<Vec<u64>> {
+    connection
+        .prepare_cached("SELECT clue FROM kill_clues WHERE scope = ?1")?
+        .query_map([scope.to_string()], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?
+        .collect()
 }
 
 pub(super) fn delete_kill(connection: &Connection, scope: &KillScope) -> rusqlite::Result<()> {
@@ -119,34 +125,78 @@ pub(super) fn delete_oldest_marks(connection: &Connection, number: usize) -> rus
         .collect()
 }
 
-/// Sets what was added to an account, and deletes the adjustments of the oldest times beyond so many, never this one.
-/// Says which those were.
+/// What a node added to an account at a moment.
+pub(super) fn adjustment(
+    connection: &Connection,
+    account: &AccountId,
+    start: Timestamp,
+    node: &str,
+) -> rusqlite::Result<NanoUsd> {
+    let amount = connection
+        .prepare_cached("SELECT amount_nano FROM adjustments WHERE account = ?1 AND start = ?2 AND node = ?3")?
+        .query_row(params![account.to_string(), start.0, node], |row| row.get(0))
+        .optional()?;
+    Ok(NanoUsd(amount.unwrap_or(0)))
+}
+
+/// Sets it.
 pub(super) fn insert_adjustment(
     connection: &Connection,
     account: &AccountId,
     start: Timestamp,
+    node: &str,
     amount: NanoUsd,
-    most: usize,
-) -> rusqlite::Result<Vec<(String, Timestamp)>> {
-    let account = account.to_string();
+) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT OR REPLACE INTO adjustments (account, start, amount_nano) VALUES (?1, ?2, ?3)")?
-        .execute(params![account, start.0, amount.0])?;
+        .prepare_cached(
+            "INSERT OR REPLACE INTO adjustments (account, start, node, amount_nano) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![account.to_string(), start.0, node, amount.0])
+        .map(drop)
+}
+
+/// Deletes it.
+pub(super) fn delete_adjustment(
+    connection: &Connection,
+    account: &AccountId,
+    start: Timestamp,
+    node: &str,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM adjustments WHERE account = ?1 AND start = ?2 AND node = ?3")?
+        .execute(params![account.to_string(), start.0, node])
+        .map(drop)
+}
+
+/// Deletes the adjustments of the oldest times beyond so many, never those of one account and time. Says which those were.
+pub(super) fn delete_oldest_adjustments(
+    connection: &Connection,
+    most: usize,
+    except: Option<(&AccountId, Timestamp)>,
+) -> rusqlite::Result<Vec<(String, Timestamp)>> {
     let count: u32 = connection.query_row("SELECT count(*) FROM adjustments", [], |row| row.get(0))?;
     let excess = (count as usize).saturating_sub(most);
     if excess == 0 {
         return Ok(Vec::new());
     }
+    let (account, start) = except.map_or((String::new(), 0), |(account, start)| (account.to_string(), start.0));
     connection
         .prepare_cached(
             "DELETE FROM adjustments WHERE (account, start) IN
                 (SELECT account, start FROM adjustments WHERE account <> ?1 OR start <> ?2 ORDER BY start, account LIMIT ?3)
              RETURNING account, start",
         )?
-        .query_map(params![account, start.0, i64::try_from(excess).unwrap_or(i64::MAX)], |row| {
+        .query_map(params![account, start, i64::try_from(excess).unwrap_or(i64::MAX)], |row| {
             Ok((row.get(0)?, Timestamp(row.get(1)?)))
         })?
         .collect()
+}
+
+pub(super) fn delete_mark(connection: &Connection, run: &RunKey) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM marks WHERE agent = ?1 AND run_id = ?2")?
+        .execute(params![run.agent.as_str(), run.id.as_str()])
+        .map(drop)
 }
 
 pub(super) fn insert_agent(

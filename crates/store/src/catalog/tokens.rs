@@ -10,6 +10,7 @@ use super::keys::SecretHash;
 use super::table::{from_json, to_json};
 use super::{Catalog, Snapshot};
 use crate::error::StoreError;
+use crate::shared_catalog::row::{RowKind, RowName};
 
 /// An admin token, and what its secret is known by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct TokenEntry {
 /// Every admin token by the hash of its secret. Few enough to be copied with each change.
 pub(super) type Tokens = HashMap<SecretHash, Arc<TokenEntry>>;
 
-const OR_CHANGE: &str = "ON CONFLICT (id) DO UPDATE SET record = excluded.record";
+pub(super) const OR_CHANGE: &str = "ON CONFLICT (id) DO UPDATE SET record = excluded.record";
 
 impl Snapshot {
     /// The token that a secret belongs to.
@@ -66,9 +67,10 @@ impl Catalog {
             if snapshot.tokens.len() - over.len() >= most {
                 return (Err(StoreError::Full { what: "admin tokens", most }), false);
             }
-            let written = writer.in_transaction(|transaction| {
+            let written = writer.in_transaction(|transaction, stamper| {
                 over.iter().try_for_each(|old| delete(transaction, &old.token.id))?;
-                insert(transaction, &entry, "")
+                insert(transaction, &entry, "")?;
+                stamper.renew(transaction, row_of(&entry), false)
             });
             if let Err(error) = written {
                 return (Err(error), false);
@@ -93,8 +95,14 @@ impl Catalog {
         self.change(|writer, snapshot| {
             let Some(known) = snapshot.token(id) else { return (Ok(None), false) };
             let entry = Arc::new(TokenEntry { token: change(&known.token), hash: known.hash });
-            let written = writer.in_transaction(|transaction| insert(transaction, &entry, OR_CHANGE));
+            let written = writer.in_transaction(|transaction, stamper| {
+                insert(transaction, &entry, OR_CHANGE)?;
+                stamper.renew(transaction, row_of(&entry), false)
+            });
             let is_kept = written.is_ok() || entry.token.revoked_at.is_some();
+            if written.is_err() && is_kept {
+                writer.hold(row_of(&entry));
+            }
             if is_kept {
                 Arc::make_mut(&mut snapshot.tokens).insert(entry.hash, entry.clone());
             }
@@ -103,18 +111,22 @@ impl Catalog {
     }
 }
 
+fn row_of(entry: &TokenEntry) -> RowName {
+    RowName::new(RowKind::Token, entry.token.id.as_str())
+}
+
 pub(super) fn read(connection: &Connection) -> rusqlite::Result<Tokens> {
     let mut rows = connection.prepare("SELECT record, secret_hash FROM tokens")?;
     let read = |row: &Row<'_>| Ok(TokenEntry { token: from_json(row, 0)?, hash: row.get(1)? });
     rows.query_map([], read)?.map(|entry| entry.map(|entry| (entry.hash, Arc::new(entry)))).collect()
 }
 
-fn insert(connection: &Connection, entry: &TokenEntry, otherwise: &str) -> rusqlite::Result<()> {
+pub(super) fn insert(connection: &Connection, entry: &TokenEntry, otherwise: &str) -> rusqlite::Result<()> {
     let sql = format!("INSERT INTO tokens (id, secret_hash, record) VALUES (?1, ?2, ?3) {otherwise}");
     let record = to_json(&entry.token)?;
     connection.prepare_cached(&sql)?.execute(params![entry.token.id, entry.hash.as_slice(), record]).map(drop)
 }
 
-fn delete(connection: &Connection, id: &str) -> rusqlite::Result<()> {
+pub(super) fn delete(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM tokens WHERE id = ?1")?.execute([id]).map(drop)
 }

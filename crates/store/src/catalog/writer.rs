@@ -12,18 +12,22 @@ use sprag_core::policy::{Kill, KillScope};
 use sprag_core::time::Timestamp;
 
 use super::snapshot::Snapshot;
+use super::stamper::Stamper;
 use super::table;
 use crate::error::StoreError;
+use crate::shared_catalog::row::RowName;
 
 pub(super) struct Writer {
     pub(super) connection: Connection,
+    /// Who changed what last.
+    pub(super) stamper: Stamper,
     /// Scopes whose kill is in memory only, with the clues to it. Never more than there are kills.
     unwritten: HashMap<KillScope, Vec<u64>>,
 }
 
 impl Writer {
     pub(super) fn new(connection: Connection) -> Writer {
-        Writer { connection, unwritten: HashMap::new() }
+        Writer { connection, stamper: Stamper::new(), unwritten: HashMap::new() }
     }
 
     pub(super) fn is_unwritten(&self, scope: &KillScope) -> bool {
@@ -35,11 +39,16 @@ impl Writer {
         self.unwritten.remove(scope);
     }
 
+    /// The disk refused a stop that is ordered here; other nodes hear of it nevertheless.
+    pub(super) fn hold(&mut self, row: RowName) {
+        self.stamper.hold(&self.connection, row);
+    }
+
     pub(super) fn in_transaction<T>(
         &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+        work: impl FnOnce(&Transaction<'_>, &mut Stamper) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        in_transaction(&mut self.connection, work)
+        in_transaction(&mut self.connection, &mut self.stamper, work)
     }
 
     /// Puts a kill into the snapshot and on disk; what is over and the oldest runs beyond `most_runs` leave both.
@@ -54,12 +63,14 @@ impl Writer {
         snapshot.kills.insert(kill.clone());
         let mut excess = snapshot.kills.run_count().saturating_sub(most_runs);
         let waiting = self.waiting(snapshot);
-        let written = in_transaction(&mut self.connection, |transaction| {
+        let written = in_transaction(&mut self.connection, &mut self.stamper, |transaction, stamper| {
             for (kill, clues) in &waiting {
                 table::insert_kill(transaction, kill, clues)?;
+                stamper.store_late(transaction, RowName::kill(&kill.scope))?;
             }
             let mut gone = table::delete_expired(transaction, now)?;
             table::insert_kill(transaction, kill, clues)?;
+            stamper.renew(transaction, RowName::kill(&kill.scope), false)?;
             if !waiting.is_empty() {
                 // While the disk refused, runs left the memory that are still on disk.
                 excess = table::count_runs(transaction)?.saturating_sub(most_runs);
@@ -77,6 +88,7 @@ impl Writer {
             }
             Err(_) => {
                 self.remember(&kill.scope, clues);
+                self.hold(RowName::kill(&kill.scope));
                 self.forget_oldest_runs(snapshot, &kill.scope, most_runs);
             }
         }
@@ -95,7 +107,7 @@ impl Writer {
         waiting
     }
 
-    fn remember(&mut self, scope: &KillScope, clues: &[u64]) {
+    pub(super) fn remember(&mut self, scope: &KillScope, clues: &[u64]) {
         let known: usize = self.unwritten.values().map(Vec::len).sum();
         let kept = self.unwritten.entry(scope.clone()).or_default();
         let room = UNWRITTEN_CLUES.saturating_sub(known).min(KILL_CLUES.saturating_sub(kept.len()));
@@ -110,19 +122,27 @@ impl Writer {
             let Some(scope) = oldest else { return };
             snapshot.kills.remove(&scope);
             self.unwritten.remove(&scope);
+            self.stamper.forget(&RowName::kill(&scope));
         }
     }
 }
 
 fn in_transaction<T>(
     connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    stamper: &mut Stamper,
+    work: impl FnOnce(&Transaction<'_>, &mut Stamper) -> rusqlite::Result<T>,
 ) -> Result<T, StoreError> {
-    let failed = |error| StoreError::database("be written")(error);
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    let value = work(&transaction).map_err(failed)?;
-    transaction.commit().map_err(failed)?;
-    Ok(value)
+    let written = (|| {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let value = work(&transaction, stamper)?;
+        transaction.commit()?;
+        Ok(value)
+    })();
+    match &written {
+        Ok(_) => stamper.committed(),
+        Err(_) => stamper.rolled_back(),
+    }
+    written.map_err(StoreError::database("be written"))
 }
 
 #[cfg(test)]

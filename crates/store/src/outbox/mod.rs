@@ -11,7 +11,7 @@ mod made;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use sprag_core::alerts::{Alert, Standing, StandingChange};
@@ -23,6 +23,7 @@ pub use self::made::{Made, MadeKind};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
 use crate::shards::with_lock;
+use crate::shared_catalog::{Unshared, stamps};
 use crate::sqlite::{ALERTS, open_writer};
 
 const FILE: &str = "alerts.db";
@@ -31,6 +32,10 @@ const FILE: &str = "alerts.db";
 pub struct Outbox {
     connection: Mutex<Connection>,
     most: u32,
+    /// This node, as stamps name it.
+    node: String,
+    /// Who wants to know which channels and rules are changed here.
+    unshared: OnceLock<Arc<Unshared>>,
     /// Keeps other processes out for as long as the file is in use.
     _dir: Arc<DataDir>,
 }
@@ -75,7 +80,8 @@ impl Outbox {
     pub fn bounded(dir: Arc<DataDir>, most: u32) -> Result<Outbox, StoreError> {
         let connection = open_writer(&dir.path().join(FILE), ALERTS)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(StoreError::database("be prepared"))?;
-        Ok(Outbox { connection: Mutex::new(connection), most, _dir: dir })
+        let connection = Mutex::new(connection);
+        Ok(Outbox { connection, most, node: stamps::new_node(), unshared: OnceLock::new(), _dir: dir })
     }
 
     /// Puts alerts on record, to be sent to their channels, together with where their subjects stand: all of it or nothing.

@@ -31,11 +31,15 @@ pub(crate) const CATALOG: Migrations = &[
     include_str!("../schema/catalog_002.sql"),
     include_str!("../schema/catalog_003.sql"),
     include_str!("../schema/catalog_004.sql"),
+    include_str!("../schema/catalog_005.sql"),
 ];
 
 /// Alerts on their way.
-pub(crate) const ALERTS: Migrations =
-    &[include_str!("../schema/alerts_001.sql"), include_str!("../schema/alerts_002.sql")];
+pub(crate) const ALERTS: Migrations = &[
+    include_str!("../schema/alerts_001.sql"),
+    include_str!("../schema/alerts_002.sql"),
+    include_str!("../schema/alerts_003.sql"),
+];
 
 /// Links in alerts that were used.
 pub(crate) const LINKS: Migrations = &[include_str!("../schema/links_001.sql")];
