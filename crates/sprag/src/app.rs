@@ -12,7 +12,7 @@ use sprag_core::event::Event;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, HISTORY_MARKS, RUN_TREE_DEPTH};
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::Holder;
+use sprag_core::policy::{AccountId, Holder};
 use sprag_core::price::{Price, Prices};
 use sprag_core::time::Timestamp;
 use sprag_core::wire::Mark;
@@ -55,8 +55,8 @@ pub struct App {
     pub state: State,
     /// The way to what several nodes share; none for a Sprag on its own.
     pub link: Option<Link>,
-    /// Kills, and where agents stand.
-    pub catalog: Catalog,
+    /// Kills, keys, and where agents stand. Nodes may share it.
+    pub catalog: Arc<Catalog>,
     /// The number of the catalog's last change, for calls under way.
     pub changes: watch::Sender<u64>,
     /// Conversations read before, so that only new messages are parsed.
@@ -112,7 +112,7 @@ impl App {
         let tell = move |generation| {
             teller.send_replace(generation);
         };
-        let catalog = Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?;
+        let catalog = Arc::new(Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?);
         let alerts = Alerts::new(Outbox::open(data.clone())?, &settings.alerts)?;
         let links = Links::open(data.clone())?;
         let history = History::open_embedded(data, history_settings(&settings))?;
@@ -185,15 +185,30 @@ impl App {
 
     /// Changes what is set for an agent, and puts its policy together again before anybody goes on.
     pub(crate) fn change_policy<T>(&self, agent: &AgentName, change: impl FnOnce() -> T) -> T {
+        self.change_policies(change, |_| vec![agent.clone()])
+    }
+
+    /// The same for the agents of which a change says that they are meant.
+    pub(crate) fn change_policies<T>(&self, change: impl FnOnce() -> T, meant: impl FnOnce(&T) -> Vec<AgentName>) -> T {
         // One at a time, so that no change is made to something older, and the last book has seen the last change.
         let _alone = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change();
-        let snapshot = self.catalog.snapshot();
-        let standing = snapshot.agent(agent).map(|standing| &**standing);
-        let book = self.policies.load().with(agent, &self.settings.load().policies, standing);
+        let agents = meant(&changed);
+        if agents.is_empty() {
+            return changed;
+        }
+        let (snapshot, settings, before) = (self.catalog.snapshot(), self.settings.load(), self.policies.load());
+        let book = match agents.as_slice() {
+            [agent] => before.with(agent, &settings.policies, snapshot.agent(agent).map(|standing| &**standing)),
+            _ => PolicyBook::new(&settings.policies, &snapshot, Some(&before)),
+        };
         self.policies.store(Arc::new(book));
         // A limit that comes back has not seen what was spent while it was away.
-        self.state.forget_accounts(|id| matches!(&id.holder, Holder::Agent(of) | Holder::Run(of, _) if of == agent));
+        let is_meant = |id: &AccountId| match &id.holder {
+            Holder::Agent(of) | Holder::Run(of, _) => agents.contains(of),
+            Holder::Everything | Holder::Key(_) => false,
+        };
+        self.state.forget_accounts(is_meant);
         changed
     }
 

@@ -1,11 +1,13 @@
 //! What is done about runs, agents, virtual keys, admin tokens and budgets: by a person through the admin side, or by Sprag after a judgement.
 //!
 //! Each act is durable before it returns, holds for every request from then on, and leaves an event. Calls under way
-//! hear of it through [`App::changes`].
+//! hear of it through [`App::changes`], other nodes through the catalog that they share. What others do comes in through
+//! `foreign`.
 
 mod agents;
 mod alerts;
 mod budgets;
+mod foreign;
 mod keys;
 mod tokens;
 
@@ -16,11 +18,10 @@ use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::AgentName;
 use sprag_core::limits::KILL_CLUES;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{
-    ALWAYS, AccountId, Consequence, DeactivatedBy, Holder, Kill, KillKind, KillScope, Window, bounded_reason,
-};
+use sprag_core::policy::{ALWAYS, AccountId, Consequence, DeactivatedBy, Kill, KillKind, KillScope, bounded_reason};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::Mark;
+use sprag_store::state::RunTotals;
 use sprag_store::{RunKey, StoreError};
 
 pub use self::agents::{Based, PolicyRefused};
@@ -170,8 +171,7 @@ impl App {
             return Ok(None);
         }
         // Its account is not opened meanwhile, with what it spent before.
-        let holder = Holder::Run(run.agent.clone(), run.id.clone());
-        let account = AccountId { holder, window: Window::Run, is_shadow: false };
+        let account = foreign::account_of_run(run);
         self.state.begin_change([&account].into_iter());
         let resumed = self.resume_account(run, &account);
         self.state.end_change([&account].into_iter());
@@ -183,11 +183,7 @@ impl App {
     }
 
     fn resume_account(&self, run: &RunKey, account: &AccountId) -> Result<Option<Arc<Kill>>, StoreError> {
-        let totals = match self.state.mark(run) {
-            Some(totals) => Some(totals),
-            None => self.history.run_totals(run).unwrap_or_default(),
-        };
-        let totals = totals.unwrap_or_default();
+        let totals = self.totals_at_resume(run);
         let mark = Mark { steps: totals.counted_steps(), cost: totals.tree_cost, at: self.clock.now() };
         let resumed = self.catalog.resume(run, mark)?;
         if resumed.is_some() {
@@ -197,6 +193,15 @@ impl App {
             self.forget_adjustment(account);
         }
         Ok(resumed)
+    }
+
+    /// What a run did up to now, and what is no longer evidence against it.
+    fn totals_at_resume(&self, run: &RunKey) -> RunTotals {
+        let totals = match self.state.mark(run) {
+            Some(totals) => Some(totals),
+            None => self.history.run_totals(run).unwrap_or_default(),
+        };
+        totals.unwrap_or_default()
     }
 
     /// What was corrected by hand is a part of what a run spent before it was resumed.

@@ -31,7 +31,9 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 use sprag_core::alerts::{Alert, Observation};
 use sprag_core::event::Event;
+use sprag_core::limits::{ALERT_CHANNELS, ALERT_RULES};
 use sprag_store::outbox::{Made, MadeKind};
+use sprag_store::shared_catalog::{Content, Row};
 use sprag_store::{Outbox, StoreError};
 use tokio::sync::Notify;
 
@@ -187,6 +189,36 @@ impl Alerts {
         }
         self.put_in_force(&made, configured);
         Ok(())
+    }
+
+    /// Takes channels and rules that were made, changed or taken away on other nodes, as far as they are later than those here.
+    ///
+    /// # Errors
+    /// When they cannot be written; then those that are not stay as they are.
+    pub(crate) fn take_foreign(&self, rows: &[Row], configured: &config::Alerts) -> Result<(), StoreError> {
+        let mut made = self.made();
+        let mut taken = Ok(());
+        for row in rows {
+            let Some(kind) = MadeKind::of(row.name.kind) else { continue };
+            let of_kind = made.of_kind(kind);
+            let most = if kind == MadeKind::Channel { ALERT_CHANNELS } else { ALERT_RULES };
+            if row.content.is_some() && !of_kind.contains_key(&row.name.name) && of_kind.len() >= most {
+                tracing::warn!(row = %row.name, most, "there are too many already; one of another node is left out");
+                continue;
+            }
+            match (self.outbox.apply(row), &row.content) {
+                (Ok(false), _) => {}
+                (Ok(true), Some(Content::Made(written))) => {
+                    of_kind.insert(row.name.name.clone(), written.clone());
+                }
+                (Ok(true), _) => {
+                    of_kind.remove(&row.name.name);
+                }
+                (Err(error), _) => taken = Err(error),
+            }
+        }
+        self.put_in_force(&made, configured);
+        taken
     }
 
     /// Takes note of an event. Never waits: what finds no room is put together or counted.

@@ -1,0 +1,13 @@
+//! Several Sprags on one real Redis: what is killed, made or set on one of them holds on all.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may end by a panic and print")]
+
+mod away;
+mod cut;
+mod nodes;
+mod setup;
+#[path = "../harness/sprag.rs"]
+#[allow(dead_code, reason = "shared by suites that use different parts of it")]
+mod sprag;
+#[path = "../gateway/wire.rs"]
+#[allow(dead_code, reason = "shared by suites that use different parts of it")]
+mod wire;
