@@ -18,6 +18,7 @@ use sprag_core::time::Timestamp;
 use sprag_core::wire::Mark;
 use sprag_store::catalog::Bounds;
 use sprag_store::history::{HandedOver, History, HistorySettings};
+use sprag_store::shared_catalog::SharedCatalog;
 use sprag_store::state::{Ancestor, Recent, RunTotals, State};
 use sprag_store::{Catalog, DataDir, Outbox, RunKey, StoreError};
 use tokio::sync::watch;
@@ -57,6 +58,8 @@ pub struct App {
     pub link: Option<Link>,
     /// Kills, keys, and where agents stand. Nodes may share it.
     pub catalog: Arc<Catalog>,
+    /// The way on which nodes give each other changes of it; set while a server runs that shares it.
+    pub shared_catalog: OnceLock<Arc<SharedCatalog>>,
     /// The number of the catalog's last change, for calls under way.
     pub changes: watch::Sender<u64>,
     /// Conversations read before, so that only new messages are parsed.
@@ -141,6 +144,7 @@ impl App {
             state,
             link,
             catalog,
+            shared_catalog: OnceLock::new(),
             changes,
             marks: Recent::new(HISTORY_MARKS),
             history: Arc::new(history),

@@ -100,6 +100,7 @@ impl Server {
         let limits = limits(&settings);
         self.app.await_link().await;
         let addresses = Addresses { proxy: self.proxy_addr()?, admin: self.admin_addr()? };
+        let joined = self.app.join_nodes().await?;
         let app = self.app.clone();
         let proxy = listen(self.proxy, limits, shutdown.clone(), move |peer, mut request| {
             // A kill may name the address.
@@ -125,6 +126,7 @@ impl Server {
         linked.abort();
         self.app.settling.close();
         self.app.settling.wait().await;
+        self.app.leave_nodes(joined).await;
         // What the last calls raised is on disk; what is not delivered waits for the next start.
         alerted.cancel();
         let _ = raising.await;

@@ -51,6 +51,7 @@ impl App {
             let now = app.clock.now();
             // Before anybody sees it active: its first call must not meet what it did before.
             app.state.forget_agent(&agent);
+            app.share_forgotten_agent(&agent);
             let standing = app.catalog.set_agent(&agent, |standing| standing.activated(now))?;
             app.record_agent_act(EventKind::Admin, &agent, ActKind::Activate, by, &standing, None);
             Ok(standing)

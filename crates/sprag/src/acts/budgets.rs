@@ -76,8 +76,10 @@ impl App {
         self.state.begin_change([&id].into_iter());
         let written = self.catalog.adjust(&id, self.moment(row.span), applied);
         if written.is_ok() {
-            self.state.adjust_account(&id, applied);
-            self.state.adjust_account(&shadow, applied);
+            for account in [&id, &shadow] {
+                self.state.adjust_account(account, applied);
+                self.share_adjusted(account, applied);
+            }
         }
         self.state.end_change([&id].into_iter());
         written?;

@@ -2,7 +2,9 @@
 //! where it was done, so it leaves no event here, and nobody else is told of it.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
+use anyhow::{Context, Result};
 use sprag_core::id::AgentName;
 use sprag_core::policy::{ALWAYS, AccountId, Holder, Window};
 use sprag_store::catalog::Applied;
@@ -10,7 +12,12 @@ use sprag_store::shared::Address;
 use sprag_store::shared_catalog::{Content, Row, RowKind, SharedCatalog};
 use sprag_store::{RunKey, StoreError};
 
+use tokio::task::JoinHandle;
+
 use crate::app::App;
+
+/// How long a start waits for what other nodes have.
+const FIRST_EXCHANGE: Duration = Duration::from_secs(2);
 
 impl App {
     /// A link to the catalog of all nodes; it begins when it is run.
@@ -20,6 +27,30 @@ impl App {
         let app = Arc::downgrade(self);
         let take = move |rows| app.upgrade().map_or(Ok(()), |app| app.take_foreign(rows));
         SharedCatalog::new(address, self.catalog.clone(), self.alerts.outbox.clone(), take)
+    }
+
+    /// Shares the catalog from now on, where a Redis is configured, and waits a moment for what other nodes have.
+    ///
+    /// # Errors
+    /// When the address of the Redis makes no sense.
+    pub(crate) async fn join_nodes(self: &Arc<Self>) -> Result<Option<JoinHandle<()>>> {
+        let Some(url) = self.settings.load().state.redis.clone() else { return Ok(None) };
+        let address = Address::parse(url.reveal()).context("reading `state.redis`")?;
+        let shared = self.shared_catalog.get_or_init(|| self.share_catalog(address)).clone();
+        let running = tokio::spawn(shared.clone().run());
+        // What is killed on other nodes shall be killed here from the first call on.
+        if !shared.first_exchange(FIRST_EXCHANGE).await {
+            tracing::warn!("what is killed on other nodes is not known yet; this one goes on by what it knows");
+        }
+        Ok(Some(running))
+    }
+
+    /// Gives other nodes what was changed last.
+    pub(crate) async fn leave_nodes(&self, running: Option<JoinHandle<()>>) {
+        let (Some(running), Some(shared)) = (running, self.shared_catalog.get()) else { return };
+        running.abort();
+        let _ = running.await;
+        shared.give_last().await;
     }
 
     fn take_foreign(&self, rows: Vec<Row>) -> Result<(), StoreError> {
@@ -78,6 +109,7 @@ impl App {
                 if !self.span_of(account.window).unwrap_or(ALWAYS).contains(*at) {
                     return;
                 }
+                // Whoever made it has corrected the account in Redis as well: the next call here follows that.
                 for is_shadow in [false, true] {
                     self.state.adjust_account(&AccountId { is_shadow, ..account.clone() }, *amount);
                 }

@@ -188,8 +188,12 @@ impl App {
         let resumed = self.catalog.resume(run, mark)?;
         if resumed.is_some() {
             // What it spent before no longer counts against its budget.
-            self.state.reset_account(account);
-            self.state.reset_account(&AccountId { is_shadow: true, ..account.clone() });
+            for is_shadow in [false, true] {
+                let account = AccountId { is_shadow, ..account.clone() };
+                self.state.reset_account(&account);
+                self.share_reset(&account);
+            }
+            self.share_forgotten(run);
             self.forget_adjustment(account);
         }
         Ok(resumed)

@@ -34,5 +34,13 @@ async fn ready(State(admin): State<Shared>) -> Response {
     if let Some(link) = &admin.app.link {
         told["shared_state"] = json!(SharedState::new(link));
     }
+    if let Some(shared) = admin.app.shared_catalog.get().map(|shared| shared.status()) {
+        told["shared_catalog"] = json!({
+            "connected": shared.is_connected,
+            "listening": shared.is_listening,
+            "unreadable_rows": shared.unreadable,
+            "last_error": shared.last_error,
+        });
+    }
     (status, Json(told)).into_response()
 }

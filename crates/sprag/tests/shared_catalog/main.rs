@@ -8,6 +8,7 @@ mod setup;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
+mod start_and_end;
 #[path = "../gateway/wire.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod wire;

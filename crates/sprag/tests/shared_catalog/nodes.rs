@@ -9,11 +9,9 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::policy::{Kill, KillKind};
 use sprag_core::wire::Dialect;
 use sprag_store::RunKey;
-use sprag_store::shared::Address;
 use sprag_store::shared_catalog::SharedCatalog;
 use sprag_testkit::client;
 use sprag_testkit::{Provider, Script};
-use tokio::task::JoinHandle;
 
 use crate::sprag::{Sprag, without_detection};
 use crate::wire::{path, request};
@@ -24,7 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Node {
     pub(crate) sprag: Sprag,
     pub(crate) link: Arc<SharedCatalog>,
-    running: JoinHandle<()>,
 }
 
 impl Node {
@@ -35,13 +32,14 @@ impl Node {
     pub(crate) async fn start_with(provider: &Provider, redis: &str, change: impl FnOnce(&mut Settings)) -> Node {
         let sprag = Sprag::start_with(provider, |settings| {
             settings.admin.token = Some(Secret::new(TOKEN));
+            settings.state.redis = Some(Secret::new(redis));
             without_detection(settings);
             change(settings);
         })
         .await;
-        let link = sprag.app.share_catalog(Address::parse(redis).unwrap());
-        let running = tokio::spawn(link.clone().run());
-        Node { sprag, link, running }
+        until("it shares", || sprag.app.shared_catalog.get().is_some()).await;
+        let link = sprag.app.shared_catalog.get().unwrap().clone();
+        Node { sprag, link }
     }
 
     /// Waits until the link is, or is not, there.
@@ -84,12 +82,6 @@ impl Node {
             }
             assert!(begun.elapsed() < PATIENCE, "{status} {reason}, not {expected:?}");
         }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.running.abort();
     }
 }
 
