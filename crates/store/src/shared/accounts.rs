@@ -32,7 +32,7 @@ impl Shared {
                 .collect();
             let table = RaiseTable { head: node.head(place, &call.id), amount: amount(to), draws };
             let is_asked = !table.draws.is_empty();
-            is_asked.then(|| async move { node.link.call(&RAISE, place, &[pack(&table)]).await })
+            is_asked.then_some(async move { node.link.call(&RAISE, place, &[pack(&table)]).await })
         });
         for answer in join_all(raised).await {
             let mut parts = Parts::of(answer?)?;

@@ -37,9 +37,6 @@ impl Shared {
             parts.push(part);
             tellings.push(telling);
         }
-        // All of them have begun: there is nothing to take back any more.
-        tellings.into_iter().for_each(Telling::is_told);
-
         let rated = rated(&parts, begin.rates);
         let run = parts.first_mut().and_then(|part| part.run.take());
         let mut call = SharedCall {
@@ -48,6 +45,7 @@ impl Shared {
             born: parts.first_mut().and_then(|part| part.born.take()),
             places: tables.iter().map(|table| table.head.p.clone()).collect(),
             accounts: Vec::new(),
+            held: Vec::new(),
             tree: run.as_ref().map(|run| run.opened.tree.clone()).unwrap_or_default(),
             is_over: AtomicBool::new(false),
         };
@@ -68,7 +66,9 @@ impl Shared {
         };
         self.give_back(&call, back).await;
         let run_key = call.run.as_ref().map(|run| keys::run(&agent, run));
-        node.calls.hold([keys::agent(&agent)].into_iter().chain(run_key));
+        self.hold(&mut call, [keys::agent(&agent)].into_iter().chain(run_key));
+        // Whoever gave up waiting until here leaves calls that are taken back; from now on the caller ends them.
+        tellings.into_iter().for_each(Telling::done);
         let repeat = begin.repeat.zip(repeats).filter(|_| rated.refused.is_none());
         let repeat = repeat.and_then(|(ask, count)| ask.rule.found(count));
         Ok(Begun { call, now, run, agent_in_flight, agent_watch, agent_habits, rated, money, repeat })
@@ -106,7 +106,7 @@ impl Shared {
             Ok(value) => Ok((PartBegun::read(value)?, telling)),
             Err(away @ (Away::Connecting | Away::Open)) => {
                 // Nothing was sent.
-                telling.is_told();
+                telling.done();
                 Err(away)
             }
             Err(away) => Err(away),
@@ -132,8 +132,7 @@ impl Shared {
         for purse in [&enforced, &shadow] {
             let Some(reserved) = purse.reserved() else { continue };
             let drawn: Vec<Drawn> = reserved.accounts.iter().map(|account| drawn(&account.draw)).collect();
-            // Drawn on once, whichever limits there are.
-            self.node.calls.hold(distinct(&drawn).map(|drawn| drawn.key.clone()));
+            self.hold(call, drawn.iter().map(|drawn| drawn.key.clone()));
             call.accounts.extend(drawn);
         }
         // What could not be set aside in shadow is charged all the same, where the account is open.
@@ -141,6 +140,17 @@ impl Shared {
             call.accounts.extend(asked.shadow.draws.iter().map(drawn));
         }
         Money { enforced, shadow }
+    }
+
+    /// Notes what is held for a call, each once: for that signs of life are given until it ends.
+    fn hold(&self, call: &mut SharedCall, keys: impl Iterator<Item = String>) {
+        let before = call.held.len();
+        for key in keys {
+            if !call.held.contains(&key) {
+                call.held.push(key);
+            }
+        }
+        self.node.calls.hold(call.held[before..].iter().cloned());
     }
 
     /// Gives back in all places what was taken in some. Should that not arrive, it is given back when the call ends.

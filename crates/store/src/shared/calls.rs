@@ -114,7 +114,7 @@ impl Telling<'_> {
     }
 
     /// Redis has it, or has nothing to take back.
-    pub(super) fn is_told(mut self) {
+    pub(super) fn done(mut self) {
         self.table = None;
     }
 }
@@ -143,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_is_told_again_in_its_order() {
+    fn what_is_not_answered_done_again_in_its_order() {
         let calls = Calls::default();
         for number in 0..3 {
             let telling = calls.telling(message(number));
             if number == 1 {
-                telling.is_told();
+                telling.done();
             }
         }
         let first = calls.next().unwrap();

@@ -15,6 +15,14 @@ const RATES: &str = include_str!("lua/rates.lua");
 const MONEY: &str = include_str!("lua/money.lua");
 const REPEAT: &str = include_str!("lua/repeat.lua");
 
+/// How long a run is kept that nobody calls in, with what belongs to it: twice as long as memory keeps it by default. The
+/// history knows it for longer.
+const RUN_TTL_MS: u64 = 2 * 60 * 60 * 1000;
+/// How long evidence is kept that nobody brings: most of what is kept for a step is that.
+const CLUE_TTL_MS: u64 = 60 * 60 * 1000;
+/// How long a call may be under way.
+const CALL_TTL_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// A script and its hash.
 #[derive(Debug)]
 pub(super) struct Script {
@@ -41,7 +49,8 @@ pub(super) static RECONCILE: LazyLock<Script> =
 
 fn script(parts: &[&str]) -> Script {
     let bounds = format!(
-        "local TREE_DEPTH, OFFERS, RETRY_MS, MOMENTS = {RUN_TREE_DEPTH}, {CLUE_OFFERS}, {RETRY_MS}, {REPEAT_COUNT}\n"
+        "local TREE_DEPTH, OFFERS, RETRY_MS, MOMENTS = {RUN_TREE_DEPTH}, {CLUE_OFFERS}, {RETRY_MS}, {REPEAT_COUNT}\n\
+         local RUN_TTL, CLUE_TTL, CALL_TTL = {RUN_TTL_MS}, {CLUE_TTL_MS}, {CALL_TTL_MS}\n"
     );
     let text = [&[bounds.as_str(), PRELUDE], parts].concat().concat();
     let hash = redis::Script::new(&text).get_hash().to_owned();

@@ -28,19 +28,16 @@ impl Shared {
     /// When Redis does not answer in time. It is told again when it is back; the caller has nothing more to do.
     pub async fn end(&self, call: &SharedCall, end: &End<'_>) -> Result<Ended, Away> {
         let node = &*self.node;
-        let Some(agent) = call.places.first() else { return Err(Away::Connecting) };
         let is_again = call.is_over.swap(true, Ordering::Relaxed);
         if !is_again {
-            let run_key = call.run.as_ref().map(|run| keys::run(agent, run));
-            let accounts = distinct(&call.accounts).map(|drawn| drawn.key.clone());
-            node.calls.release([keys::agent(agent)].into_iter().chain(run_key).chain(accounts));
+            node.calls.release(call.held.iter().cloned());
         }
         let tables = self.end_tables(call, end, is_again);
         let told = tables.into_iter().map(|table| async move {
             let place = table.head.p.clone();
             let telling = node.calls.telling(table);
             let answer = node.link.call(&END, &place, &telling.arguments()).await?;
-            telling.is_told();
+            telling.done();
             read_part(answer)
         });
         let mut ended = Ended::default();

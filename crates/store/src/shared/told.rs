@@ -124,6 +124,8 @@ pub struct SharedCall {
     pub(super) places: Vec<String>,
     /// What it drew on.
     pub(super) accounts: Vec<Drawn>,
+    /// The keys that this node holds something of, for the call.
+    pub(super) held: Vec<String>,
     /// The tree of its run, for limits of runs.
     pub(super) tree: Vec<RunPlace>,
     /// It was ended before.

@@ -17,6 +17,9 @@ use sprag_store::state::{OpenRequest, Opened, RateAsk, Rated, RunTotals, Settlem
 use sprag_testkit::RedisServer;
 use tokio::runtime::Runtime;
 
+/// Whose call, and of which run.
+type Caller = (AgentName, Option<RunId>);
+
 /// A call that has begun.
 pub(crate) struct Call(pub(crate) SharedCall);
 
@@ -27,7 +30,7 @@ pub(crate) struct RedisState {
     pub(crate) clock: Arc<AtomicI64>,
     pub(crate) runtime: Arc<Runtime>,
     /// Calls in flight, by run; those outside any run by agent.
-    calls: Mutex<HashMap<(AgentName, Option<RunId>), Vec<SharedCall>>>,
+    calls: Mutex<HashMap<Caller, Vec<SharedCall>>>,
     /// The last call of a run that was ended.
     ended: Mutex<HashMap<RunKey, SharedCall>>,
 }

@@ -1,5 +1,6 @@
 //! What it costs: round trips, memory, and nothing that stays for ever.
 
+use std::thread;
 use std::time::Instant;
 
 use sprag_core::loops::{Mode, Preset, Rules};
@@ -9,6 +10,9 @@ use sprag_store::shared::{Begin, End, NewHabits, NewWatch, RepeatAsk};
 use sprag_store::state::RateAsk;
 
 use super::*;
+
+/// Calls at once where the speed of Redis is measured.
+const WORKERS: u64 = 16;
 
 /// A call that asks for everything that there is, and leaves everything behind.
 fn whole_call(state: &RedisState, run: &RunKey, number: u64, watch: &[u8]) {
@@ -37,7 +41,7 @@ fn whole_call(state: &RedisState, run: &RunKey, number: u64, watch: &[u8]) {
         run: AskedRun::Named(named),
         rates: &asks,
         money: Some(MoneyAsk { enforced, ..money(&draws, 10) }),
-        repeat: Some(RepeatAsk { fingerprint: 1, rule: &repeat }),
+        repeat: Some(RepeatAsk { fingerprint: number, rule: &repeat }),
         agent_watch: Some(0),
         model: Some("m"),
         ..outside(&call, &run.agent, &left)
@@ -88,7 +92,6 @@ fn every_key_goes_by_itself() {
 /// Prints what `docs/scaling.md` counts with. Run it with `--release -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures, and decides nothing"]
-#[expect(clippy::print_stdout, reason = "it is what the test is for")]
 fn bytes_and_operations_of_runs_and_steps() {
     let Some(one) = node() else { return };
     let used = || {
@@ -107,12 +110,26 @@ fn bytes_and_operations_of_runs_and_steps() {
     }
     let after_runs = used();
     println!("bytes of a run with one step: {}", (after_runs - before) / runs as i64);
+    let cpu_us = || {
+        let info = one.server.info("cpu");
+        let part = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+        1e6 * (part("used_cpu_user:").unwrap() + part("used_cpu_sys:").unwrap())
+    };
     one.server.reset_calls();
-    let started = Instant::now();
-    for number in 0..runs * steps {
-        whole_call(&one, &key(&format!("run-{:06}", number % runs)), 10_000 + number, &watch);
-    }
-    let took = started.elapsed();
+    let (started, cpu_before) = (Instant::now(), cpu_us());
+    // Many at once, so that Redis is never idle: alone it would wait for its turn more than it works.
+    thread::scope(|scope| {
+        for worker in 0..WORKERS {
+            let (one, watch) = (&one, &watch);
+            scope.spawn(move || {
+                for number in (worker..runs * steps).step_by(WORKERS as usize) {
+                    whole_call(one, &key(&format!("run-{:06}", number % runs)), 10_000 + number, watch);
+                }
+            });
+        }
+    });
+    let (took, cpu) = (started.elapsed(), cpu_us() - cpu_before);
+    println!("processor time of Redis for each call: {:.0} us", cpu / (runs * steps) as f64);
     println!("bytes of a further step: {}", (used() - after_runs) / (runs * steps) as i64);
     let stats = one.server.info("commandstats");
     let calls = |line: &str| line.split("calls=").nth(1).and_then(|rest| rest.split(',').next()?.parse::<u64>().ok());
@@ -120,8 +137,22 @@ fn bytes_and_operations_of_runs_and_steps() {
     let per = |count: u64| count as f64 / (runs * steps) as f64;
     println!("commands inside scripts for each call: {:.1}", per(all - one.server.calls_of("evalsha")));
     println!("script calls for each call: {}", per(one.server.calls_of("evalsha")));
-    println!("one after the other: {:.0} calls a second", (runs * steps) as f64 / took.as_secs_f64());
+    println!("{WORKERS} at once: {:.0} calls a second", (runs * steps) as f64 / took.as_secs_f64());
     for line in stats.lines().filter(|line| line.contains("evalsha")) {
         println!("{line}");
     }
+    let before = cpu_us();
+    thread::scope(|scope| {
+        for worker in 0..WORKERS {
+            let one = &one;
+            scope.spawn(move || {
+                for number in 0..runs {
+                    let begun = one.begin_run(&request(&key(&format!("plain-{worker}-{}", number % 100)), None, 0));
+                    settle(one, &begun.call, 1);
+                }
+            });
+        }
+    });
+    let cpu = (cpu_us() - before) / (runs * WORKERS) as f64;
+    println!("processor time for a call that only counts in its run: {cpu:.0} us");
 }

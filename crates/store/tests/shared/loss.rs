@@ -27,6 +27,29 @@ fn what_a_dead_node_held_is_booked_and_its_calls_are_over() {
     assert_eq!(held(&two, &draws[0]), (35, 1));
 }
 
+/// A limit in shadow that had no room holds nothing: that its call ends is no reason to forget what others hold.
+#[test]
+fn what_a_live_node_holds_stays_held() {
+    let Some(one) = node() else { return };
+    let mut watched = [everything(20)];
+    watched[0].id.is_shadow = true;
+    let shadow = AskedPurse { of_runs: None, draws: &watched };
+    let ask = |amount| MoneyAsk { shadow, ..money(&[], amount) };
+    let holds = begin_paid(&one, &key("r"), ask(15));
+    for _ in 0..3 {
+        let short = begin_paid(&one, &key("r"), ask(10));
+        assert!(matches!(short.money.unwrap().shadow, Purse::Short(_)));
+        settle(&one, &short.call, 0);
+    }
+    for minute in 1..=3 {
+        one.at(at(minute * 50_000));
+        one.runtime.block_on(one.shared.catch_up());
+    }
+    assert_eq!(held(&one, &watched[0]), (0, 15));
+    settle(&one, &holds.call, 1);
+    assert_eq!(held(&one, &watched[0]), (1, 0));
+}
+
 #[test]
 fn a_node_that_was_only_quiet_pays_what_its_calls_cost() {
     let Some(one) = node() else { return };

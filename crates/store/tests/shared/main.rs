@@ -1,5 +1,5 @@
 //! What several nodes on one Redis must do, whatever happens to nodes, to Redis and between them.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
+#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -188,6 +188,9 @@ fn money_can_be_asked_for_later() {
     let seeded = [Draw { seed: Some(NanoUsd(60).into()), ..draws[0].clone() }, draws[1].clone()];
     let later = one.runtime.block_on(one.shared.reserve(&mut begun.call, &money(&seeded, 30))).unwrap();
     assert_eq!(later.enforced.reserved().map(|reserved| reserved.amount), Some(NanoUsd(30)));
+    let again = one.runtime.block_on(one.shared.reserve(&mut begun.call, &money(&seeded, 20))).unwrap();
+    assert_eq!(again.enforced.reserved().map(|reserved| reserved.amount), Some(NanoUsd(20)));
+    assert_eq!((held(&one, &draws[0]), held(&one, &draws[1])), ((60, 20), (0, 20)), "in place of what was set aside");
     let raise = |to| one.runtime.block_on(one.shared.raise(&begun.call, NanoUsd(to))).unwrap();
     assert!(raise(40).is_ok());
     assert!(matches!(raise(41), Err(short) if short.draw.id == draws[0].id && short.account.reserved == NanoUsd::ZERO));

@@ -31,12 +31,12 @@ end
 -- A clue whose key holds something else is lost; it is no reason to stop halfway.
 local function remember(left, id)
   for _, clue in ipairs(left.clues or {}) do
-    redis.call('SET', clue_key(clue), id, 'PX', RUN_TTL)
+    redis.call('SET', clue_key(clue), id, 'PX', CLUE_TTL)
   end
   for _, clue in ipairs(left.unless or {}) do
     local known = redis.pcall('GET', clue_key(clue))
     if not known or known == id then known = id else known = '' end
-    redis.call('SET', clue_key(clue), known, 'PX', RUN_TTL)
+    redis.call('SET', clue_key(clue), known, 'PX', CLUE_TTL)
   end
   for _, clue in ipairs(left.withdrawn or {}) do
     redis.pcall('LREM', offer_key(clue), 0, id)
@@ -46,6 +46,6 @@ local function remember(left, id)
     redis.pcall('LREM', key, 0, id)
     local offers = redis.pcall('RPUSH', key, id)
     if type(offers) == 'number' and offers > OFFERS then redis.pcall('LTRIM', key, -OFFERS, -1) end
-    redis.pcall('PEXPIRE', key, RUN_TTL)
+    redis.pcall('PEXPIRE', key, CLUE_TTL)
   end
 end

@@ -1,6 +1,7 @@
 -- What every script begins with: its argument, the time, and how numbers are read and written.
 --
--- Bounds that the program has too stand before it: TREE_DEPTH, OFFERS, RETRY_MS, MOMENTS.
+-- Bounds stand before it: TREE_DEPTH, OFFERS, RETRY_MS and MOMENTS, which the program has too, and how long things are
+-- kept that nobody uses: RUN_TTL, CLUE_TTL, CALL_TTL.
 -- A is the first argument, a packed table; others are what no script reads. P is the beginning of all keys with this call's tag. Numbers stay below 2^53.
 -- A script reads and checks everything before it writes anything: a key that holds what nobody understands ends the
 -- script with an error while nothing is changed.
@@ -9,8 +10,6 @@ local A = cmsgpack.unpack(ARGV[1])
 local P = A.p
 local NODE = A.node
 local DAY = 86400000
-local RUN_TTL = DAY
-local CALL_TTL = DAY
 
 local now = A.now
 if not now then
@@ -19,7 +18,7 @@ if not now then
 end
 
 local function int(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 local function broken(key)

@@ -12,8 +12,8 @@ local function load_repeat(key)
 end
 
 local function save_repeat(ask, counter)
-  local value = struct.pack('<ddd', counter.count, counter.at, counter.hit)
-  for _, at in ipairs(counter.moments) do value = value .. struct.pack('<d', at) end
+  local form = '<ddd' .. string.rep('d', #counter.moments)
+  local value = struct.pack(form, counter.count, counter.at, counter.hit, unpack(counter.moments))
   local ttl = DAY
   if ask.seconds > 0 then ttl = 2000 * ask.seconds end
   redis.call('SET', ask.k, value, 'PX', int(ttl))

@@ -3,6 +3,15 @@
 local key = call_key()
 local value = redis.call('GET', key)
 local had = value and value ~= '' and cmsgpack.unpack(value) or { at = now, taken = {}, node = NODE, run = A.run }
+-- What was set aside before is asked for anew.
+local function give_up(purse, notes)
+  if not purse.runs and #purse.draws == 0 then return end
+  for _, note in ipairs(notes or {}) do
+    if note.a > 0 then settle_account(note, 0) end
+  end
+end
+give_up(A.money.force, had.force)
+give_up(A.money.shadow, had.shadow)
 local chain = had.run and chain_of(had.run) or nil
 local in_force, shadow = take_money(A.money, chain)
 -- What was only noted in order to be charged is noted again.
