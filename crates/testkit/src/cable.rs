@@ -4,6 +4,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +23,8 @@ const PIECE_BYTES: usize = 16 << 10;
 pub struct Cable {
     address: SocketAddr,
     state: watch::Sender<State>,
+    /// Connections so far.
+    connections: Arc<AtomicU64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +33,8 @@ struct State {
     to: SocketAddr,
     /// Connections of an earlier number are over.
     number: u64,
+    /// Of the first so many connections nothing arrives.
+    stranded: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +42,15 @@ enum Manner {
     Whole,
     Cut,
     Held,
+    /// Only what comes back is held.
+    Mute,
     Slow(Duration),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Out,
+    Back,
 }
 
 impl Cable {
@@ -47,9 +61,10 @@ impl Cable {
     pub async fn to(address: SocketAddr) -> io::Result<Cable> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let own = listener.local_addr()?;
-        let (state, seen) = watch::channel(State { manner: Manner::Whole, to: address, number: 0 });
-        tokio::spawn(accept(listener, seen));
-        Ok(Cable { address: own, state })
+        let (state, seen) = watch::channel(State { manner: Manner::Whole, to: address, number: 0, stranded: 0 });
+        let connections = Arc::new(AtomicU64::new(0));
+        tokio::spawn(accept(listener, seen, connections.clone()));
+        Ok(Cable { address: own, state, connections })
     }
 
     /// The end to connect to.
@@ -77,6 +92,17 @@ impl Cable {
         self.change(|state| state.manner = Manner::Held);
     }
 
+    /// Everything arrives at the far end, and no answer comes back.
+    pub fn mute(&self) {
+        self.change(|state| state.manner = Manner::Mute);
+    }
+
+    /// Holds what the connections of now send; later ones are as new.
+    pub fn strand(&self) {
+        let connections = self.connections.load(Ordering::SeqCst);
+        self.change(|state| state.stranded = connections);
+    }
+
     /// Every byte takes so much longer to the far end, and comes back without.
     pub fn slow(&self, by: Duration) {
         self.change(|state| state.manner = Manner::Slow(by));
@@ -84,7 +110,7 @@ impl Cable {
 
     /// Everything goes through again, what was held first.
     pub fn mend(&self) {
-        self.change(|state| state.manner = Manner::Whole);
+        self.change(|state| (state.manner, state.stranded) = (Manner::Whole, 0));
     }
 
     /// Ends all connections; later ones go to another address.
@@ -100,7 +126,16 @@ impl Cable {
     }
 }
 
-async fn accept(listener: TcpListener, seen: watch::Receiver<State>) {
+impl State {
+    fn holds(&self, direction: Direction, place: u64) -> bool {
+        match direction {
+            Direction::Out => self.manner == Manner::Held || place < self.stranded,
+            Direction::Back => matches!(self.manner, Manner::Held | Manner::Mute),
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, seen: watch::Receiver<State>, connections: Arc<AtomicU64>) {
     let mut gone = seen.clone();
     loop {
         let near = tokio::select! {
@@ -110,7 +145,8 @@ async fn accept(listener: TcpListener, seen: watch::Receiver<State>) {
         let Ok((near, _)) = near else { continue };
         let state = *seen.borrow();
         if state.manner != Manner::Cut {
-            tokio::spawn(carry(near, state, seen.clone()));
+            let place = connections.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(carry(near, place, state, seen.clone()));
         }
     }
 }
@@ -120,15 +156,15 @@ async fn unplugged(seen: &mut watch::Receiver<State>) {
     while seen.changed().await.is_ok() {}
 }
 
-async fn carry(near: TcpStream, begun: State, seen: watch::Receiver<State>) {
+async fn carry(near: TcpStream, place: u64, begun: State, seen: watch::Receiver<State>) {
     let Ok(far) = TcpStream::connect(begun.to).await else { return };
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (near_in, near_out) = near.into_split();
     let (far_in, far_out) = far.into_split();
     let mut over = seen.clone();
     tokio::select! {
-        () = pass(near_in, far_out, seen.clone(), true) => {}
-        () = pass(far_in, near_out, seen, false) => {}
+        () = pass(near_in, far_out, seen.clone(), Direction::Out, place) => {}
+        () = pass(far_in, near_out, seen, Direction::Back, place) => {}
         // An error means that the cable is gone.
         _ = over.wait_for(|state| state.number != begun.number) => {}
     }
@@ -139,7 +175,8 @@ async fn pass(
     mut from: impl AsyncReadExt + Unpin,
     mut to: impl AsyncWriteExt + Unpin,
     mut seen: watch::Receiver<State>,
-    is_slowed: bool,
+    direction: Direction,
+    place: u64,
 ) {
     let (sender, mut pieces) = mpsc::channel::<(Instant, Vec<u8>)>(ON_THE_WAY);
     let reading = async move {
@@ -152,11 +189,11 @@ async fn pass(
     };
     let writing = async move {
         while let Some((at, piece)) = pieces.recv().await {
-            let Ok(state) = seen.wait_for(|state| state.manner != Manner::Held).await.map(|state| *state) else {
+            let Ok(state) = seen.wait_for(|state| !state.holds(direction, place)).await.map(|state| *state) else {
                 return;
             };
             if let Manner::Slow(by) = state.manner
-                && is_slowed
+                && direction == Direction::Out
             {
                 tokio::time::sleep_until(at + by).await;
             }

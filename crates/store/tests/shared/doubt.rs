@@ -98,6 +98,50 @@ fn a_beginning_that_arrives_after_it_was_taken_back_does_not_begin() {
     assert_eq!(held(&witness, &draws[0]), (3, 0));
 }
 
+/// The same, in that order for sure: the old connection is heard again when all is told over a new one.
+#[test]
+fn a_beginning_that_was_stranded_does_not_begin_later() {
+    let Some(OverCable { shared, witness, cable }) = over_cable() else { return };
+    let draws = [everything(1_000)];
+    witness.runtime.block_on(async {
+        let begun = begin(&shared, &draws).await.unwrap();
+        shared.end(&begun.call, &ending(cost(3, at(0)), &NOTHING)).await.unwrap();
+        cable.strand();
+        let mut lost = 0;
+        while shared.is_connected() {
+            begin(&shared, &draws).await.unwrap_err();
+            lost += 1;
+        }
+        until_all_is_told(&shared).await;
+        let before = witness.server.calls_of("evalsha");
+        cable.mend();
+        until(|| witness.server.calls_of("evalsha") >= before + lost).await;
+    });
+    let run = witness.run(&key("r")).unwrap();
+    assert_eq!((run.totals.steps, run.in_flight), (1, 0), "what was taken back stays so");
+    assert_eq!(held(&witness, &draws[0]), (3, 0));
+}
+
+#[test]
+fn an_end_whose_answer_is_lost_counts_once() {
+    let Some(OverCable { shared, witness, cable }) = over_cable() else { return };
+    let draws = [everything(1_000)];
+    witness.runtime.block_on(async {
+        // A script that Redis does not know yet takes two messages.
+        let known = begin(&shared, &draws).await.unwrap();
+        shared.end(&known.call, &ending(cost(0, at(0)), &NOTHING)).await.unwrap();
+        let begun = begin(&shared, &draws).await.unwrap();
+        cable.mute();
+        shared.end(&begun.call, &ending(cost(3, at(0)), &NOTHING)).await.unwrap_err();
+        let (settled, untold) = (witness.shared.run(&key("r")).await.unwrap().unwrap(), shared.status().untold);
+        assert_eq!((settled.totals.cost, untold), (NanoUsd(3), 1), "it has arrived, and nobody knows");
+        cable.mend();
+        until_all_is_told(&shared).await;
+    });
+    assert_eq!(witness.run(&key("r")).unwrap().totals.cost, NanoUsd(3));
+    assert_eq!(held(&witness, &draws[0]), (3, 0));
+}
+
 #[test]
 fn an_end_without_an_answer_is_told_again_and_counts_once() {
     let Some(OverCable { shared, witness, cable }) = over_cable() else { return };
