@@ -18,7 +18,7 @@ const REPEAT: &str = include_str!("lua/repeat.lua");
 /// How long a run is kept that nobody calls in, with what belongs to it: twice as long as memory keeps it by default. The
 /// history knows it for longer.
 const RUN_TTL_MS: u64 = 2 * 60 * 60 * 1000;
-/// How long evidence is kept that nobody brings: most of what is kept for a step is that.
+/// How long evidence is kept at least; at most twice as long. Most of what is kept for a step is that.
 const CLUE_TTL_MS: u64 = 60 * 60 * 1000;
 /// How long a call may be under way.
 const CALL_TTL_MS: u64 = 24 * 60 * 60 * 1000;

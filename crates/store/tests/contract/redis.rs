@@ -148,10 +148,11 @@ impl RedisState {
     pub(super) fn counts(&self) -> StateCounts {
         let agents = self.keys("*:agent");
         let in_flight = |key: &String| self.server.ask(&["HGET", key, "r"]).number();
+        let clues = |key: &String| self.server.ask(&["HLEN", key]).number();
         StateCounts {
             runs: self.keys("sprag:1:{*}:run:*").len(),
             in_flight: usize::try_from(agents.iter().map(in_flight).sum::<i64>()).unwrap(),
-            clues: self.keys("*}:c:*").len(),
+            clues: usize::try_from(self.keys("*}:c:*").iter().map(clues).sum::<i64>()).unwrap(),
             offers: self.keys("*}:o:*").len(),
             rates: self.keys("*:rate:*").len(),
         }

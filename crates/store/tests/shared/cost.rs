@@ -14,6 +14,14 @@ use super::*;
 /// Calls at once where the speed of Redis is measured.
 const WORKERS: u64 = 16;
 
+/// Runs that are measured.
+const RUNS: u64 = 1_000;
+
+/// Hashes, as clues are.
+fn clue(number: u64, kind: u64) -> u64 {
+    (number * 10 + kind + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// A call that asks for everything that there is, and leaves everything behind.
 fn whole_call(state: &RedisState, run: &RunKey, number: u64, watch: &[u8]) {
     let measures = [
@@ -36,7 +44,7 @@ fn whole_call(state: &RedisState, run: &RunKey, number: u64, watch: &[u8]) {
     repeat.common.window.requests = 5;
     let call = call_id();
     let named = NamedRun { id: &run.id, parent: None, origin: RunOrigin::Declared, seed: None, lineage: &[] };
-    let left = Remember { clues: vec![number * 10], offers: vec![number * 10 + 1], ..Remember::default() };
+    let left = Remember { clues: vec![clue(number, 0)], offers: vec![clue(number, 1)], ..Remember::default() };
     let begun = state.begin(&Begin {
         run: AskedRun::Named(named),
         rates: &asks,
@@ -46,11 +54,12 @@ fn whole_call(state: &RedisState, run: &RunKey, number: u64, watch: &[u8]) {
         model: Some("m"),
         ..outside(&call, &run.agent, &left)
     });
+    // What waits for the next step is claimed by it.
     let left = Remember {
-        clues: vec![number * 10 + 2, number * 10 + 3],
-        unless_taken: vec![number * 10 + 4, number * 10 + 5],
-        offers: vec![number * 10 + 6],
-        withdrawn: vec![number * 10 + 1],
+        clues: vec![clue(number, 2), clue(number, 3)],
+        unless_taken: vec![clue(number, 4), clue(number, 5)],
+        offers: vec![clue(number, 6)],
+        withdrawn: vec![clue(number, 1), clue(number.saturating_sub(RUNS), 6)],
     };
     let watch = Some(NewWatch { based_on: None, version: number + 1, bytes: watch });
     let habits = Some(NewHabits { run: Some(&[1; 24]), of_model: Some(("m", &[1; 24])) });
@@ -103,10 +112,10 @@ fn bytes_and_operations_of_runs_and_steps() {
     for number in 0..200 {
         whole_call(&one, &key("warm"), number, &watch);
     }
-    let (runs, steps) = (1_000_u64, 10_u64);
+    let (runs, steps) = (RUNS, 10_u64);
     let before = used();
     for number in 0..runs {
-        whole_call(&one, &key(&format!("run-{number:06}")), 1_000 + number, &watch);
+        whole_call(&one, &key(&format!("run-{number:06}")), number, &watch);
     }
     let after_runs = used();
     println!("bytes of a run with one step: {}", (after_runs - before) / runs as i64);
@@ -123,7 +132,7 @@ fn bytes_and_operations_of_runs_and_steps() {
             let (one, watch) = (&one, &watch);
             scope.spawn(move || {
                 for number in (worker..runs * steps).step_by(WORKERS as usize) {
-                    whole_call(one, &key(&format!("run-{:06}", number % runs)), 10_000 + number, watch);
+                    whole_call(one, &key(&format!("run-{:06}", number % runs)), RUNS + number, watch);
                 }
             });
         }

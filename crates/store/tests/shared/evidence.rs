@@ -43,6 +43,28 @@ fn the_first_clue_that_leads_somewhere_counts() {
 }
 
 #[test]
+fn a_clue_is_known_for_an_hour_at_least_and_not_for_ever() {
+    let Some(one) = node() else { return };
+    let known = [clue(1, Lookup::Known)];
+    let hour = 3_600_000;
+    // Whenever in an hour it was left.
+    for minute in [0, 30, 59] {
+        let left_at = (START / hour + 1) * hour + minute * 60_000;
+        one.server.flush();
+        one.at(Timestamp(left_at));
+        let begun = one.begin_run(&OpenRequest { now: Timestamp(left_at), ..request(&key("a"), None, 0) });
+        let left = Remember { clues: vec![1], ..Remember::default() };
+        one.end(&begun.call, &ending(cost(1, at(0)), &left));
+        let found_after = |ms: i64| {
+            one.at(Timestamp(left_at + ms));
+            follow(&one, &known, "mine").0
+        };
+        assert_eq!([found_after(0), found_after(hour)], ["a", "a"], "left at minute {minute}");
+        assert_eq!(found_after(2 * hour), "mine", "left at minute {minute}");
+    }
+}
+
+#[test]
 fn a_retry_comes_soon() {
     let Some(one) = node() else { return };
     let retry = [clue(2, Lookup::Retry)];
