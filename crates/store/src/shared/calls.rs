@@ -27,10 +27,17 @@ pub(super) struct Untold {
 /// What is held and what is untold.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    untold: Mutex<VecDeque<Untold>>,
+    untold: Mutex<Queue>,
     lost: AtomicU64,
     /// By key, for how many calls.
     held: Mutex<HashMap<String, u32>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    messages: VecDeque<Untold>,
+    /// Taken out in order to be told; not answered so far.
+    in_hand: usize,
 }
 
 /// Keeps the end of a call until it is answered. Dropped before that, it is to be told again.
@@ -45,26 +52,39 @@ impl Calls {
     }
 
     pub(super) fn untold(&self) -> usize {
-        with_lock(&self.untold, |untold| untold.len())
+        with_lock(&self.untold, |untold| untold.messages.len() + untold.in_hand)
     }
 
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// The message that waits longest.
+    /// The message that waits longest. Told, lost or put back, it is no longer in hand.
     pub(super) fn next(&self) -> Option<Untold> {
-        with_lock(&self.untold, VecDeque::pop_front)
+        with_lock(&self.untold, |untold| {
+            let message = untold.messages.pop_front()?;
+            untold.in_hand += 1;
+            Some(message)
+        })
+    }
+
+    /// Redis has it now.
+    pub(super) fn told(&self) {
+        with_lock(&self.untold, |untold| untold.in_hand = untold.in_hand.saturating_sub(1));
     }
 
     /// It cannot be told at all.
     pub(super) fn lose(&self) {
+        self.told();
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// It could not be told now either, and stays the next.
     pub(super) fn put_back(&self, message: Untold) {
-        with_lock(&self.untold, |untold| untold.push_front(message));
+        with_lock(&self.untold, |untold| {
+            untold.in_hand = untold.in_hand.saturating_sub(1);
+            untold.messages.push_front(message);
+        });
     }
 
     pub(super) fn hold(&self, keys: impl Iterator<Item = String>) {
@@ -94,14 +114,14 @@ impl Calls {
 
     fn keep(&self, message: Untold) {
         let has_room = with_lock(&self.untold, |untold| {
-            let has_room = untold.len() < UNTOLD_CALLS;
+            let has_room = untold.messages.len() < UNTOLD_CALLS;
             if has_room {
-                untold.push_back(message);
+                untold.messages.push_back(message);
             }
             has_room
         });
         if !has_room {
-            self.lose();
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -152,10 +172,14 @@ mod tests {
             }
         }
         let first = calls.next().unwrap();
-        assert_eq!(first.place, "0");
+        assert_eq!((first.place.as_str(), calls.untold()), ("0", 2), "what is in hand is not told yet");
         calls.put_back(first);
+        assert_eq!(calls.untold(), 2);
         let places: Vec<String> = std::iter::from_fn(|| calls.next()).map(|message| message.place).collect();
         assert_eq!(places, ["0", "2"]);
+        calls.told();
+        calls.lose();
+        assert_eq!((calls.untold(), calls.lost()), (0, 1));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Node {
         while let Some(message) = self.calls.next() {
             let Untold { place, argument } = &message;
             match self.link.call(&END, place, std::slice::from_ref(argument)).await {
-                Ok(_) => {}
+                Ok(_) => self.calls.told(),
                 Err(Away::Failed(error)) if self.link.phase() == Phase::Connected => {
                     // It will be refused however often it is told.
                     tracing::error!(%error, "the end of a call is refused by the shared state, and lost to it");
