@@ -2,6 +2,7 @@
 //!
 //!     detection_cost results|text HISTORY_KB STEPS [all]
 //!     detection_cost bytes
+//!     detection_cost packed
 //!
 //! Each step adds a turn of 2 KB to a conversation of `HISTORY_KB`: tool results, or text of a user. Only the detection
 //! is measured: reading the turn, all detectors before the call, all detectors after it. Reading the body is the
@@ -23,6 +24,7 @@ fn main() {
     let number = |at: usize, usual: usize| words.get(at).map_or(usual, |text| text.parse().unwrap());
     match words.first().map_or("results", String::as_str) {
         "bytes" => print_bytes(),
+        "packed" => print_packed(),
         "text" => measure(Kind::Text, number(1, 100), number(2, 1000), words.len() > 3),
         _ => measure(Kind::Results, number(1, 100), number(2, 1000), words.len() > 3),
     }
@@ -114,6 +116,33 @@ fn print_bytes() {
             conversation.step(detect);
             if [1, 5, 20, 1000].contains(&step) {
                 println!("{kind:?} {step} {}", conversation.run.bytes());
+            }
+        }
+    }
+}
+
+/// Bytes of a watch that is packed for another node, and the time to pack, to unpack and to merge it.
+fn print_packed() {
+    const TIMES: u32 = 2000;
+    let us = |work: &dyn Fn()| {
+        let began = Instant::now();
+        (0..TIMES).for_each(|_| work());
+        began.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES)
+    };
+    for (kind, all) in [(Kind::Results, false), (Kind::Results, true), (Kind::Text, false), (Kind::Text, true)] {
+        let mut conversation = Conversation::new(kind, 1, all);
+        for step in 1..=1000 {
+            let before = conversation.run.clone();
+            conversation.step(detect);
+            if [10, 50, 200, 1000].contains(&step) {
+                let (run, agent) = (&conversation.run, &conversation.agent);
+                let (bytes, agent_bytes) = (run.pack(), agent.pack());
+                let pack = us(&|| drop(std::hint::black_box(run.pack())));
+                let unpack = us(&|| drop(std::hint::black_box(RunWatch::unpack(&bytes).unwrap())));
+                let merge = us(&|| drop(std::hint::black_box(RunWatch::merge(&before, run.clone()))));
+                let which = if all { "all" } else { "usual" };
+                let (bytes, agent_bytes) = (bytes.len(), agent_bytes.len());
+                println!("{which} {kind:?} {step} {bytes} {pack:.2} {unpack:.2} {merge:.2} {agent_bytes}");
             }
         }
     }

@@ -29,6 +29,23 @@ pub enum Outcome {
     Failed,
 }
 
+/// What two nodes know together of the steps of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Steps {
+    /// They ask for no more than a later one: a request that was tried again, or that two nodes had at once.
+    repeated: Vec<u32>,
+    /// Both nodes have seen them.
+    shared: Vec<u32>,
+}
+
+impl Steps {
+    /// Whether a step's prompt counts, given whether both nodes have it. Where only one has it though both have seen
+    /// the step, the other has let it go.
+    pub(super) fn counts(&self, step: u32, is_with_both: bool) -> bool {
+        !self.repeated.contains(&step) && (is_with_both || !self.shared.contains(&step))
+    }
+}
+
 impl Attempts {
     /// Notes a request. Gives what became of the latest one with the same conversation, if there was one.
     pub fn arrive(&mut self, step: u32, end: u64) -> Option<Outcome> {
@@ -78,9 +95,8 @@ impl Attempts {
         (recent.len() <= ATTEMPTS).then_some(attempts)
     }
 
-    /// The requests of both, and the steps that ask for no more than a later one of them: where a request was tried
-    /// again, and where two nodes had it at once.
-    pub(super) fn merge(&self, theirs: &Attempts) -> (Attempts, Vec<u32>) {
+    /// The requests of both, and what is known of their steps.
+    pub(super) fn merge(&self, theirs: &Attempts) -> (Attempts, Steps) {
         let (mine, theirs) = (self.unpack(), theirs.unpack());
         let is_in = |list: &[Attempt], one: &Attempt| list.iter().any(|other| one.is_same(other));
         let mut all = mine.clone();
@@ -91,21 +107,24 @@ impl Attempts {
             }
         }
         all.sort_by_key(|attempt| attempt.step);
-        let is_repeated = |one: &&Attempt| {
-            let is_unanswered = one.outcome != Outcome::Answered;
-            let is_at_once = |later: &Attempt| {
-                is_in(&mine, one) != is_in(&mine, later) && is_in(&theirs, one) != is_in(&theirs, later)
-            };
-            all.iter()
-                .any(|later| later.step > one.step && later.end == one.end && (is_unanswered || is_at_once(later)))
+        let is_shared = |one: &Attempt| is_in(&mine, one) && is_in(&theirs, one);
+        let is_at_once = |one: &Attempt, later: &Attempt| {
+            !is_shared(one) && !is_shared(later) && is_in(&mine, one) != is_in(&mine, later)
         };
-        let repeated = all.iter().filter(is_repeated).map(|attempt| attempt.step).collect();
+        let is_repeated = |one: &&Attempt| {
+            let mut later = all.iter().filter(|later| later.step > one.step && later.end == one.end);
+            later.any(|later| one.outcome != Outcome::Answered || is_at_once(one, later))
+        };
+        let steps = Steps {
+            repeated: all.iter().filter(is_repeated).map(|attempt| attempt.step).collect(),
+            shared: all.iter().filter(|one| is_shared(one)).map(|attempt| attempt.step).collect(),
+        };
         while all.len() > ATTEMPTS {
             leave(&mut all);
         }
         let mut merged = Attempts::default();
         merged.pack(&all);
-        (merged, repeated)
+        (merged, steps)
     }
 
     /// Newest last.

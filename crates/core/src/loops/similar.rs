@@ -4,6 +4,7 @@
 //! rule says otherwise: the same calls or the same or a similar answer to those prompts, or tool results in between of
 //! which none was new. Answers with different numbers are not similar: "item 17 done" is not "item 18 done".
 
+mod merge;
 mod past;
 
 use std::borrow::Cow;
@@ -106,43 +107,6 @@ impl Similar {
     /// Bytes kept beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()
-    }
-
-    /// The prompts and results of both, but for prompts of steps that were `repeated`.
-    pub(super) fn merge(&self, theirs: &Similar, repeated: &[u32]) -> Similar {
-        let (mut past, other) = (self.past(), theirs.past());
-        if past.mode == Mode::Off || past.mode != other.mode {
-            return if past.mode == Mode::Off { theirs.clone() } else { self.clone() };
-        }
-        let latest = |past: &Past<'_>| past.prompts.last().map_or((0, 0), |asked| (asked.second, asked.step));
-        let is_older = latest(&past) < latest(&other);
-        let is_as_old = latest(&past) == latest(&other);
-        // Only what came after the latest prompt counts, and what one of them did not know was new.
-        past.has_results = other.has_results && (is_older || is_as_old) || past.has_results && !is_older;
-        past.has_new_results |= other.has_new_results;
-        let new: Vec<u16> = other.results.iter().filter(|result| !past.results.contains(result)).copied().collect();
-        for result in new {
-            push_bounded(&mut past.results, result, SIMILAR_RESULTS);
-        }
-        let known = past.prompts.len();
-        for asked in other.prompts {
-            let is_it = |known: &&mut Asked<'_>| known.second == asked.second && known.words == asked.words;
-            match past.prompts.iter_mut().take(known).find(is_it) {
-                Some(known) => {
-                    known.step = known.step.max(asked.step);
-                    known.answer = known.answer.or(asked.answer);
-                }
-                None => past.prompts.push(asked),
-            }
-        }
-        if past.prompts.len() > known {
-            past.prompts.retain(|asked| !repeated.contains(&asked.step));
-            past.prompts.sort_by_key(|asked| (asked.second, asked.step));
-            past.prompts.drain(..past.prompts.len().saturating_sub(SIMILAR_PROMPTS));
-        }
-        let mut merged = Similar::default();
-        merged.0.set(&past.pack());
-        merged
     }
 
     /// Writes it down for another node.

@@ -1,5 +1,7 @@
 //! The last prompts of a run and what was answered: what `exact` and `oscillation` look at.
 
+mod merge;
+
 use super::packed::{Kept, Reader, bits, is_plausible, narrow, put_number, put_signed};
 use super::prompt::{Answer, Prompt};
 use super::{Mode, PromptScope};
@@ -40,11 +42,6 @@ pub(super) struct Since {
 }
 
 impl Footprint {
-    /// Whether both are the same one, as two nodes know it. One that is tried again keeps its moment.
-    fn is_one_with(&self, other: &Footprint) -> bool {
-        (self.at, self.prompt, self.is_results) == (other.at, other.prompt, other.is_results)
-    }
-
     /// The same prompt. What begins a conversation is the same only where the conversations begin alike: one document
     /// may be given to several agents with different instructions.
     pub(super) fn is_same(&self, other: &Footprint) -> bool {
@@ -121,62 +118,6 @@ impl Trail {
         if self.scope != scope {
             *self = Trail { scope, ..Trail::default() };
         }
-    }
-
-    /// The prompts of both, but for those of steps that were `repeated`. Beside it from where on it is evidence for
-    /// detectors, given what each of the two says of itself.
-    pub(super) fn merge<const N: usize>(
-        &self,
-        since: [Since; N],
-        theirs: &Trail,
-        their_since: [Since; N],
-        repeated: &[u32],
-    ) -> (Trail, [Since; N]) {
-        if theirs.count == 0 || self.scope != theirs.scope && self.count > 0 {
-            return (self.clone(), since);
-        }
-        let kept = |trail: &Trail, since: &[Since; N]| -> Vec<(Footprint, [bool; N])> {
-            let number = |at: usize| trail.gone.saturating_add(at as u32);
-            let steps = trail.unpack().into_iter().enumerate();
-            steps.map(|(at, step)| (step, since.map(|since| since.from <= number(at)))).collect()
-        };
-        let (mut all, mut is_met) = (kept(self, &since), vec![false; usize::from(self.count)]);
-        for (one, is_seen) in kept(theirs, &their_since) {
-            let met = is_met.iter().zip(&all).position(|(is_met, (known, _))| !is_met && known.is_one_with(&one));
-            let Some(at) = met else {
-                all.push((one, is_seen));
-                continue;
-            };
-            is_met[at] = true;
-            let (known, is_known) = &mut all[at];
-            known.step = known.step.max(one.step);
-            if known.answer == 0 {
-                (known.answer, known.is_short_answer) = (one.answer, one.is_short_answer);
-            }
-            for (known, seen) in is_known.iter_mut().zip(is_seen) {
-                *known &= seen;
-            }
-        }
-        let is_new = all.len() > usize::from(self.count);
-        if is_new {
-            all.retain(|(one, _)| !repeated.contains(&one.step));
-            all.sort_by_key(|(one, _)| (one.at, one.step));
-            all.drain(..all.len().saturating_sub(RUN_PROMPTS));
-        }
-        let steps: Vec<Footprint> = all.iter().map(|(one, _)| *one).collect();
-        let mut trail = Trail { scope: theirs.scope, gone: if is_new { 0 } else { self.gone }, ..Trail::default() };
-        trail.pack(&steps);
-        let mut merged = since;
-        for (at, since) in merged.iter_mut().enumerate() {
-            let other = their_since[at];
-            if since.mode != Mode::Off && since.mode != other.mode {
-                *since = Since { from: trail.next(), ..*since };
-            } else if is_new {
-                let unseen = all.iter().rposition(|(_, is_seen)| !is_seen[at]);
-                *since = Since { mode: other.mode, from: unseen.map_or(0, |last| last as u32 + 1) };
-            }
-        }
-        (trail, merged)
     }
 
     /// Writes it down for another node.

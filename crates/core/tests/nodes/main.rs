@@ -4,7 +4,7 @@
 //! Besides the recorded runs of the repository, real ones are looked for in `../shared` beside the checkout, or in
 //! `SPRAG_SHARED`; without them the tests say that they skip. A part of them is followed each time, and all with
 //! `cargo test -p sprag-core --release --test nodes -- --include-ignored`.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests")]
 
 mod cluster;
 mod recorded;

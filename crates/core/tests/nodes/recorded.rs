@@ -15,6 +15,9 @@ const BEGINNING: i64 = 1_770_000_000_000;
 /// Between two requests, where the record does not say.
 const STEP_MS: i64 = 2000;
 
+/// One of so many real runs is followed each time.
+pub(crate) const SAMPLE: usize = 40;
+
 /// A run, its messages stored once.
 #[derive(Deserialize)]
 pub(crate) struct Run {

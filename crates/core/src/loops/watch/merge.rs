@@ -5,6 +5,7 @@
 //! it grew from, a watch stays as it is.
 
 use super::{AgentWatch, PromptWatch, RunWatch};
+use crate::loops::attempts::Steps;
 
 impl RunWatch {
     /// What two nodes know of a run. `mine` is the watch of the node that asks: where rules differ, its rules count.
@@ -13,11 +14,11 @@ impl RunWatch {
         if mine.forgotten != theirs.forgotten {
             return if mine.forgotten > theirs.forgotten { mine.clone() } else { theirs };
         }
-        let (attempts, repeated) = mine.attempts.merge(&theirs.attempts);
+        let (attempts, steps) = mine.attempts.merge(&theirs.attempts);
         RunWatch {
             attempts,
             progress: mine.progress.merge(&theirs.progress),
-            prompts: mine.prompts.merge(&theirs.prompts, &repeated),
+            prompts: mine.prompts.merge(&theirs.prompts, &steps),
             is_retry: mine.is_retry,
             strikes: mine.strikes.merge(&theirs.strikes),
             forgotten: mine.forgotten,
@@ -26,15 +27,15 @@ impl RunWatch {
 }
 
 impl PromptWatch {
-    fn merge(&self, theirs: &PromptWatch, repeated: &[u32]) -> PromptWatch {
+    fn merge(&self, theirs: &PromptWatch, steps: &Steps) -> PromptWatch {
         let since = |prompts: &PromptWatch| [prompts.exact_since, prompts.oscillation_since];
         let (trail, [exact_since, oscillation_since]) =
-            self.trail.merge(since(self), &theirs.trail, since(theirs), repeated);
+            self.trail.merge(since(self), &theirs.trail, since(theirs), steps);
         PromptWatch {
             trail,
             exact_since,
             oscillation_since,
-            similar: self.similar.merge(&theirs.similar, repeated),
+            similar: self.similar.merge(&theirs.similar, steps),
             wants_answers: self.wants_answers || theirs.wants_answers,
             wants_similar_answers: self.wants_similar_answers || theirs.wants_similar_answers,
         }
@@ -53,3 +54,6 @@ impl AgentWatch {
         AgentWatch { score: mine.score.merge(&theirs.score), tally: mine.tally, velocity, forgotten: mine.forgotten }
     }
 }
+
+#[cfg(test)]
+mod tests;

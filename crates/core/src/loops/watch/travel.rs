@@ -15,15 +15,16 @@ use crate::loops::trail::{Since, Trail};
 use crate::loops::velocity::Velocity;
 use crate::loops::{Strikes, Tally, progress};
 
-/// The form of the bytes. Whoever changes what is written takes the next number.
-const FORM: u8 = 1;
+/// The forms of the bytes. Whoever changes what is written takes the next number.
+const RUN_FORM: u8 = 0x11;
+const AGENT_FORM: u8 = 0x21;
 
 impl RunWatch {
     /// The watch as bytes, the same on every machine.
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PACKED_RUN_BYTES / 2);
-        bytes.push(FORM);
+        bytes.push(RUN_FORM);
         bytes.push(u8::from(self.is_retry));
         put_number(&mut bytes, u64::from(self.forgotten));
         self.strikes.write(&mut bytes);
@@ -36,7 +37,7 @@ impl RunWatch {
     /// What was packed. None for bytes that [`RunWatch::pack`] of this version does not give.
     #[must_use]
     pub fn unpack(bytes: &[u8]) -> Option<RunWatch> {
-        let mut reader = opened(bytes, PACKED_RUN_BYTES)?;
+        let mut reader = opened(bytes, RUN_FORM, PACKED_RUN_BYTES)?;
         let watch = RunWatch {
             is_retry: reader.byte() == 1,
             forgotten: reader.small()?,
@@ -54,7 +55,7 @@ impl AgentWatch {
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PACKED_AGENT_BYTES / 16);
-        bytes.push(FORM);
+        bytes.push(AGENT_FORM);
         put_number(&mut bytes, u64::from(self.forgotten));
         let Tally { prompts, answers, calls } = self.tally;
         [prompts, answers, calls].iter().for_each(|count| put_number(&mut bytes, u64::from(*count)));
@@ -66,7 +67,7 @@ impl AgentWatch {
     /// What was packed. None for bytes that [`AgentWatch::pack`] of this version does not give.
     #[must_use]
     pub fn unpack(bytes: &[u8]) -> Option<AgentWatch> {
-        let mut reader = opened(bytes, PACKED_AGENT_BYTES)?;
+        let mut reader = opened(bytes, AGENT_FORM, PACKED_AGENT_BYTES)?;
         let watch = AgentWatch {
             forgotten: reader.small()?,
             tally: Tally { prompts: reader.small()?, answers: reader.small()?, calls: reader.small()? },
@@ -99,10 +100,10 @@ impl PromptWatch {
     }
 }
 
-/// Bytes of this form, behind its number.
-fn opened(bytes: &[u8], most: usize) -> Option<Reader<'_>> {
-    let (form, rest) = bytes.split_first()?;
-    (*form == FORM && bytes.len() <= most).then(|| Reader::new(rest))
+/// Bytes of a form, behind its number.
+fn opened(bytes: &[u8], form: u8, most: usize) -> Option<Reader<'_>> {
+    let (first, rest) = bytes.split_first()?;
+    (*first == form && bytes.len() <= most).then(|| Reader::new(rest))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Habits {
 }
 
 /// The form of packed habits. Whoever changes it takes the next number.
-const FORM: u8 = 1;
+const FORM: u8 = 0x31;
 
 impl Habits {
     /// The habits as bytes, the same on every machine.

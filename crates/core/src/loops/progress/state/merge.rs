@@ -44,10 +44,12 @@ impl Oddities {
     fn merge(&self, other: &Oddities) -> Oddities {
         let (asked, asked_again) = match (self.asked, other.asked) {
             (None, _) => (other.asked, other.asked_again),
-            (Some(own), Some(theirs)) if own == theirs => (self.asked, self.asked_again.max(other.asked_again)),
-            // Whichever came last, it began anew.
-            (Some(_), Some(_)) => (None, 0),
-            (Some(_), None) => (self.asked, self.asked_again),
+            (own, theirs) if theirs.is_none() || own == theirs => (own, self.asked_again.max(other.asked_again)),
+            // One of them came last, and began anew.
+            (own, theirs) => {
+                let (again, asked) = (self.asked_again, own).min((other.asked_again, theirs));
+                (asked, again)
+            }
         };
         let least = if other.compactions < self.compactions { other } else { self };
         Oddities { asked, asked_again, compactions: least.compactions, replaced: least.replaced }

@@ -38,6 +38,8 @@ enum Happens {
     Refusal,
     Forgetting,
     OtherRules(Preset),
+    /// Another node had so many requests.
+    Elsewhere(u32),
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
@@ -124,9 +126,28 @@ fn follow(events: &[Happens]) -> (Vec<u8>, Vec<u8>) {
             Happens::Refusal => run.refused(step),
             Happens::Forgetting => run.forget(),
             Happens::OtherRules(preset) => rules = all_rules(*preset),
+            Happens::Elsewhere(requests) => step += requests,
         }
     }
     (run.pack(), agent.pack())
+}
+
+/// The same with conversations that never come again.
+fn without_retries(first: u64, mut events: Vec<Happens>) -> Vec<Happens> {
+    for (event, number) in events.iter_mut().zip(first..) {
+        if let Happens::Request { end, .. } = event {
+            *end += 12 * number;
+        }
+    }
+    events
+}
+
+/// Two watches that saw the same, and then each its own.
+fn both(before: &[Happens], mine: &[Happens], theirs: &[Happens]) -> [(RunWatch, AgentWatch); 2] {
+    [(0, mine), (40, theirs)].map(|(elsewhere, after)| {
+        let (run, agent) = follow(&[before, &[Happens::Elsewhere(elsewhere)], after].concat());
+        (RunWatch::unpack(&run).unwrap(), AgentWatch::unpack(&agent).unwrap())
+    })
 }
 
 /// Reads bytes that somebody has touched: what comes of them is no larger than what detectors keep, and goes on.
@@ -165,6 +186,33 @@ proptest! {
     }
 
     #[test]
+    fn two_watches_that_come_together_stay_within_their_bounds(
+        [before, mine, theirs] in prop::array::uniform3(prop::collection::vec(happens(), 0..40)),
+    ) {
+        let [(run, agent), (other_run, other_agent)] = both(&before, &mine, &theirs);
+        let merged = RunWatch::merge(&run, other_run);
+        prop_assert!(merged.bytes() <= 2 * crate::limits::RUN_BYTES);
+        prop_assert!(RunWatch::unpack(&merged.pack()).is_some());
+        let merged = AgentWatch::merge(&agent, other_agent);
+        prop_assert!(AgentWatch::unpack(&merged.pack()).is_some());
+    }
+
+    #[test]
+    fn what_comes_together_twice_changes_nothing(
+        [before, mine, theirs] in prop::array::uniform3(prop::collection::vec(happens(), 0..6)),
+    ) {
+        // Which one of two is the retry of the other is told by the last requests only: here nobody tries again.
+        let [before, mine, theirs] = [(0, before), (100, mine), (200, theirs)].map(|(first, events)| without_retries(first, events));
+        let [(run, agent), (other_run, other_agent)] = both(&before, &mine, &theirs);
+        let merged = RunWatch::merge(&run, other_run.clone());
+        prop_assert_eq!(RunWatch::merge(&merged, other_run).pack(), merged.pack());
+        prop_assert_eq!(RunWatch::merge(&merged, run).pack(), merged.pack());
+        let merged = AgentWatch::merge(&agent, other_agent.clone());
+        prop_assert_eq!(AgentWatch::merge(&merged, other_agent).pack(), merged.pack());
+        prop_assert_eq!(AgentWatch::merge(&merged, agent).pack(), merged.pack());
+    }
+
+    #[test]
     fn bytes_that_somebody_touched_do_no_harm(
         events in prop::collection::vec(happens(), 1..60),
         flips in prop::collection::vec((any::<prop::sample::Index>(), 0..8_u8), 1..4),
@@ -188,7 +236,9 @@ proptest! {
     #[test]
     fn bytes_that_nobody_wrote_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         read_touched(&bytes)?;
-        read_touched(&[&[FORM], &bytes[..]].concat())?;
+        for form in [RUN_FORM, AGENT_FORM] {
+            read_touched(&[&[form], &bytes[..]].concat())?;
+        }
     }
 }
 
@@ -196,13 +246,13 @@ proptest! {
 fn bytes_of_another_form_or_too_many_say_nothing() {
     for (mut run, mut agent) in [follow(&[]), follow(&[Happens::Forgetting])] {
         assert!(RunWatch::unpack(&run).is_some() && AgentWatch::unpack(&agent).is_some());
-        (run[0], agent[0]) = (FORM + 1, FORM + 1);
+        (run[0], agent[0]) = (RUN_FORM + 1, AGENT_FORM + 1);
         assert!(RunWatch::unpack(&run).is_none() && AgentWatch::unpack(&agent).is_none());
     }
     assert!(RunWatch::unpack(&[]).is_none() && AgentWatch::unpack(&[]).is_none());
-    let (at_most, past) = (vec![FORM; PACKED_RUN_BYTES], vec![FORM; PACKED_RUN_BYTES + 1]);
-    assert!(opened(&at_most, PACKED_RUN_BYTES).is_some(), "at the bound");
-    assert!(opened(&past, PACKED_RUN_BYTES).is_none(), "past it");
+    let (at_most, past) = (vec![RUN_FORM; PACKED_RUN_BYTES], vec![RUN_FORM; PACKED_RUN_BYTES + 1]);
+    assert!(opened(&at_most, RUN_FORM, PACKED_RUN_BYTES).is_some(), "at the bound");
+    assert!(opened(&past, RUN_FORM, PACKED_RUN_BYTES).is_none(), "past it");
 }
 
 #[test]
@@ -223,7 +273,7 @@ fn the_form_has_not_changed_under_its_number() {
     let (run, agent) = (hash(&run), hash(&agent));
     assert_eq!(
         (run, agent),
-        ((0, 0), (0, 0)),
+        ((229, 8_505_257_979_691_907_898), (117, 1_621_185_089_764_293_646)),
         "nodes of two versions would read each other's bytes: take the next FORM"
     );
 }
