@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use sprag_core::limits::RUN_BYTES;
 use sprag_core::loops::{AgentWatch, Arrival, Departure, Preset, Rules, RunWatch, ToolResult, Turn, decide};
-use sprag_core::policy::budget::Habits;
+use sprag_core::policy::Habits;
 use sprag_core::time::Timestamp;
 use sprag_core::wire::Reply;
 

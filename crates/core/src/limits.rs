@@ -271,7 +271,7 @@ pub const JWKS_KEYS: usize = 64;
 /// quarters.
 pub const RUN_BYTES: usize = 2048;
 /// Most bytes of what detection keeps of a run, written down for another node; longer ones are not read.
-pub const PACKED_RUN_BYTES: usize = 4 << 10;
+pub const PACKED_RUN_BYTES: usize = 8 << 10;
 /// The same of an agent.
 pub const PACKED_AGENT_BYTES: usize = 8 << 10;
 /// Models that one request may name: the one asked for and those to ask instead.

@@ -21,6 +21,7 @@ mod prompt;
 mod repeat;
 mod rules;
 mod score;
+mod seen_steps;
 mod simhash;
 mod similar;
 mod trail;

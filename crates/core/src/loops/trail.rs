@@ -4,6 +4,7 @@ mod merge;
 
 use super::packed::{Kept, Reader, bits, is_plausible, narrow, put_number, put_signed};
 use super::prompt::{Answer, Prompt};
+use super::seen_steps::SeenSteps;
 use super::{Mode, PromptScope};
 use crate::limits::RUN_PROMPTS;
 use crate::time::Timestamp;
@@ -177,6 +178,22 @@ impl Trail {
     fn unpack(&self) -> Vec<Footprint> {
         read_footprints(&mut Reader::new(self.packed.bytes()), usize::from(self.count))
     }
+}
+
+/// Of the earlier prompts those that lead up to the latest one with no step between them that is only known elsewhere.
+pub(super) fn unbroken<'s>(
+    latest: &Footprint,
+    earlier: &'s [Footprint],
+    shared: Option<&SeenSteps>,
+) -> &'s [Footprint] {
+    let Some(seen) = shared else { return earlier };
+    let mut after = latest.step;
+    let row = earlier.iter().rev().take_while(|before| {
+        let follows = seen.has_all_between(before.step, after);
+        after = before.step;
+        follows
+    });
+    &earlier[earlier.len() - row.count()..]
 }
 
 fn read_footprints(reader: &mut Reader<'_>, count: usize) -> Vec<Footprint> {

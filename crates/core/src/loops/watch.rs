@@ -7,8 +7,9 @@ mod travel;
 use super::attempts::Outcome;
 use super::prompt::{Answer, Prompt, results_with_calls};
 use super::score::ScoreWindow;
+use super::seen_steps::SeenSteps;
 use super::similar::Similar;
-use super::trail::{Since, Trail};
+use super::trail::{Since, Trail, unbroken};
 use super::velocity::Velocity;
 use super::{
     Attempts, Common, Detector, Finding, Mode, PromptScope, Rules, RunKind, StepEvidence, Strikes, Tally, Turn, exact,
@@ -72,6 +73,8 @@ pub struct RunWatch {
     strikes: Strikes,
     /// How often the past was forgotten: what another node still knows of before is no evidence either.
     forgotten: u32,
+    /// The steps that were heard of, where several nodes work on the run.
+    shared: Option<SeenSteps>,
 }
 
 /// What `exact`, `similar` and `oscillation` keep of a run.
@@ -113,7 +116,7 @@ impl RunWatch {
             self.prompts.similar.retry(arrival.step);
         } else {
             let is_waiting = self.progress.is_waiting();
-            let found = self.prompts.arrive(arrival, rules);
+            let found = self.prompts.arrive(arrival, rules, self.shared.as_ref());
             // Who sleeps and looks in turns, waits.
             let waits = |one: &Finding| is_waiting && one.detector == Detector::Oscillation && one.mode == mode;
             look.findings.extend(found.into_iter().filter(|one| !waits(one)));
@@ -159,6 +162,12 @@ impl RunWatch {
         self.attempts.withdraw(step);
     }
 
+    /// Several nodes work on the run, and this one has this step. To be told of every step as it is opened, whether it
+    /// will be looked at or not: steps that nobody tells of are under way elsewhere.
+    pub fn share(&mut self, step: u32) {
+        self.shared.get_or_insert_default().note(step);
+    }
+
     /// How often the detectors struck.
     pub fn strikes(&mut self) -> &mut Strikes {
         &mut self.strikes
@@ -166,12 +175,13 @@ impl RunWatch {
 
     /// Forgets the past: what lies before is no longer evidence.
     pub fn forget(&mut self) {
-        *self = RunWatch { forgotten: self.forgotten.saturating_add(1), ..RunWatch::default() };
+        let (forgotten, shared) = (self.forgotten.saturating_add(1), self.shared);
+        *self = RunWatch { forgotten, shared, ..RunWatch::default() };
     }
 }
 
 impl PromptWatch {
-    fn arrive(&mut self, arrival: &Arrival<'_>, rules: &Rules) -> Vec<Finding> {
+    fn arrive(&mut self, arrival: &Arrival<'_>, rules: &Rules, shared: Option<&SeenSteps>) -> Vec<Finding> {
         let exact_mode = mode_for(&rules.exact.common, arrival);
         let oscillation_mode = mode_for(&rules.oscillation.common, arrival);
         let similar_mode = mode_for(&rules.similar.common, arrival);
@@ -195,11 +205,14 @@ impl PromptWatch {
             if exact_mode != Mode::Off
                 && let Some((latest, earlier)) = self.trail.seen(&steps, &self.exact_since)
             {
+                // Whoever counts them wherever they stand does not mind what lies between.
+                let earlier = if rules.exact.counts_window { earlier } else { unbroken(latest, earlier, shared) };
                 findings.extend(exact::look(latest, earlier, &rules.exact));
             }
             if oscillation_mode != Mode::Off
                 && let Some((latest, earlier)) = self.trail.seen(&steps, &self.oscillation_since)
             {
+                let earlier = unbroken(latest, earlier, shared);
                 findings.extend(oscillation::look(latest, earlier, arrival.is_declared, &rules.oscillation));
             }
         }

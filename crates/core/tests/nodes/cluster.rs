@@ -40,6 +40,7 @@ impl Cluster {
     /// A request arrives at a node: why it is refused.
     pub(crate) fn arrive(&mut self, node: usize, exchange: &Exchange, step: u32, ask: &Asks<'_>) -> Option<String> {
         self.nodes[node].is_ahead = true;
+        self.nodes[node].watch.share(step);
         ask.arrive(&mut self.nodes[node].watch, exchange, step).1
     }
 

@@ -11,8 +11,13 @@ impl RunWatch {
     /// What two nodes know of a run. `mine` is the watch of the node that asks: where rules differ, its rules count.
     #[must_use]
     pub fn merge(mine: &RunWatch, theirs: RunWatch) -> RunWatch {
+        let shared = match (mine.shared, theirs.shared) {
+            (Some(own), Some(other)) => Some(own.merge(&other)),
+            (own, other) => own.or(other),
+        };
         if mine.forgotten != theirs.forgotten {
-            return if mine.forgotten > theirs.forgotten { mine.clone() } else { theirs };
+            let newer = if mine.forgotten > theirs.forgotten { mine.clone() } else { theirs };
+            return RunWatch { shared, ..newer };
         }
         let (attempts, steps) = mine.attempts.merge(&theirs.attempts);
         RunWatch {
@@ -22,6 +27,7 @@ impl RunWatch {
             is_retry: mine.is_retry,
             strikes: mine.strikes.merge(&theirs.strikes),
             forgotten: mine.forgotten,
+            shared,
         }
     }
 }

@@ -6,10 +6,11 @@
 //! as they need, and most of it lies packed in memory already.
 
 use super::{AgentWatch, PromptWatch, RunWatch};
-use crate::limits::{PACKED_AGENT_BYTES, PACKED_RUN_BYTES};
+use crate::limits::{PACKED_AGENT_BYTES, PACKED_RUN_BYTES, RUN_BYTES};
 use crate::loops::attempts::Attempts;
 use crate::loops::packed::{Reader, bits, put_number};
 use crate::loops::score::ScoreWindow;
+use crate::loops::seen_steps::SeenSteps;
 use crate::loops::similar::Similar;
 use crate::loops::trail::{Since, Trail};
 use crate::loops::velocity::Velocity;
@@ -23,10 +24,13 @@ impl RunWatch {
     /// The watch as bytes, the same on every machine.
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(PACKED_RUN_BYTES / 2);
+        let mut bytes = Vec::with_capacity(RUN_BYTES);
         bytes.push(RUN_FORM);
-        bytes.push(u8::from(self.is_retry));
+        bytes.push(bits([self.is_retry, self.shared.is_some()]));
         put_number(&mut bytes, u64::from(self.forgotten));
+        if let Some(seen) = &self.shared {
+            seen.write(&mut bytes);
+        }
         self.strikes.write(&mut bytes);
         self.attempts.write(&mut bytes);
         self.progress.write(&mut bytes);
@@ -38,9 +42,11 @@ impl RunWatch {
     #[must_use]
     pub fn unpack(bytes: &[u8]) -> Option<RunWatch> {
         let mut reader = opened(bytes, RUN_FORM, PACKED_RUN_BYTES)?;
+        let flags = reader.byte();
         let watch = RunWatch {
-            is_retry: reader.byte() == 1,
+            is_retry: flags & 1 == 1,
             forgotten: reader.small()?,
+            shared: if flags >> 1 & 1 == 1 { Some(SeenSteps::read(&mut reader)?) } else { None },
             strikes: Strikes::read(&mut reader)?,
             attempts: Attempts::read(&mut reader)?,
             progress: progress::State::read(&mut reader)?,

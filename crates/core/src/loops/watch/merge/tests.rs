@@ -87,6 +87,26 @@ fn a_request_tried_again_at_another_node_is_one() {
 }
 
 #[test]
+fn what_is_under_way_elsewhere_lies_between_two_prompts() {
+    let turn = |text: &'static str| Turn { opening: 1, user_text: text.into(), ..Turn::default() };
+    let (first, second) = ("Write the first chapter of the book", "Write the second chapter of the book");
+    let (mut mine, mut theirs) = (RunWatch::default(), RunWatch::default());
+    mine.share(1);
+    assert_eq!(arrive(&mut mine, 1, 1, &turn(first)), None);
+    theirs.share(2);
+    assert_eq!(arrive(&mut theirs, 2, 2, &turn(second)), None);
+    mine.share(3);
+    assert_eq!(arrive(&mut mine.clone(), 3, 3, &turn(first)), None, "the second step is not known");
+    let mut merged = RunWatch::merge(&mine, theirs);
+    assert_eq!(arrive(&mut merged, 3, 3, &turn(first)), None, "and it is something else");
+    merged.share(4);
+    assert!(arrive(&mut merged, 4, 4, &turn(first)).is_some(), "one upon the other");
+    let mut alone = RunWatch::default();
+    assert_eq!(arrive(&mut alone, 1, 1, &turn(first)), None);
+    assert!(arrive(&mut alone, 3, 3, &turn(first)).is_some(), "on one node nothing is under way elsewhere");
+}
+
+#[test]
 fn tools_keep_their_names() {
     let mut mine = RunWatch::default();
     let mut theirs = RunWatch::default();

@@ -39,6 +39,12 @@ impl Twins {
         decision
     }
 
+    pub(in crate::loops) fn share(&mut self, step: u32) {
+        self.travel();
+        self.stays.share(step);
+        self.travels.share(step);
+    }
+
     pub(in crate::loops) fn refused(&mut self, step: u32) {
         self.travel();
         self.stays.refused(step);

@@ -103,6 +103,9 @@ fn follow(events: &[Happens]) -> (Vec<u8>, Vec<u8>) {
                     ..Turn::default()
                 };
                 let arrival = Arrival { step, now, end: Some(*end), turn: &turn, is_declared: *end != 0 };
+                if *opening != 0 {
+                    run.share(step);
+                }
                 let mut findings = run.arrive(&arrival, &rules).findings;
                 findings.extend(agent.arrive(*opening, run.is_retry(), &arrival, &rules));
                 run.decide(findings, &rules, step);
@@ -158,7 +161,7 @@ fn read_touched(bytes: &[u8]) -> Result<(), TestCaseError> {
     let reply = Reply { text: TEXTS[1].into(), ..Reply::default() };
     let departure = Departure { step: 9, now: arrival.now, reply: &reply, is_answered: true, cost: None, tokens: 7 };
     if let Some(mut watch) = RunWatch::unpack(bytes) {
-        prop_assert!(watch.bytes() <= 2 * crate::limits::RUN_BYTES);
+        prop_assert!(watch.bytes() <= 2 * RUN_BYTES);
         let merged = RunWatch::merge(&watch, RunWatch::default());
         prop_assert!(RunWatch::unpack(&merged.pack()).is_some());
         watch.arrive(&arrival, &rules);
@@ -191,7 +194,7 @@ proptest! {
     ) {
         let [(run, agent), (other_run, other_agent)] = both(&before, &mine, &theirs);
         let merged = RunWatch::merge(&run, other_run);
-        prop_assert!(merged.bytes() <= 2 * crate::limits::RUN_BYTES);
+        prop_assert!(merged.bytes() <= 2 * RUN_BYTES);
         prop_assert!(RunWatch::unpack(&merged.pack()).is_some());
         let merged = AgentWatch::merge(&agent, other_agent);
         prop_assert!(AgentWatch::unpack(&merged.pack()).is_some());
@@ -273,7 +276,7 @@ fn the_form_has_not_changed_under_its_number() {
     let (run, agent) = (hash(&run), hash(&agent));
     assert_eq!(
         (run, agent),
-        ((229, 8_505_257_979_691_907_898), (117, 1_621_185_089_764_293_646)),
+        ((231, 9_860_110_454_740_008_303), (117, 1_621_185_089_764_293_646)),
         "nodes of two versions would read each other's bytes: take the next FORM"
     );
 }
