@@ -39,7 +39,7 @@ fn healthy_runs_are_not_stopped_however_late_nodes_hear_of_each_other() {
         eprintln!("SKIPPED: no recorded runs beside the repository");
         return;
     };
-    assert!(stay_healthy(&runs) > 100, "too few merges to tell");
+    spread_alone(&runs).holds();
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn healthy_conversations_at_once_in_one_run_are_not_stopped() {
         eprintln!("SKIPPED: no recorded runs beside the repository");
         return;
     };
-    assert!(stay_healthy_at_once(&runs) > 100, "too few merges to tell");
+    spread_at_once(&runs).holds();
 }
 
 #[test]
@@ -59,8 +59,30 @@ fn all_real_runs_hold_to_it() {
         return;
     };
     let stopped = runs.iter().filter_map(goes_round).count();
-    let (merges, at_once) = (stay_healthy(&runs), stay_healthy_at_once(&runs));
-    eprintln!("{} runs, {stopped} stopped; {merges} merges, {at_once} of runs at once", runs.len());
+    eprintln!("{} runs, {stopped} stopped at the same step", runs.len());
+    for found in [spread_alone(&runs), spread_at_once(&runs)] {
+        eprintln!("{} ways, {} merges, stopped:\n{}", found.ways, found.merges, found.stops.join("\n"));
+        // A run at the very edge may fall when a node judges it that knows half of it.
+        assert!(found.stops.len() * 1000 < found.ways);
+    }
+}
+
+/// What came of runs that are not stopped on one node.
+#[derive(Default)]
+struct Found {
+    /// How often a run was spread.
+    ways: usize,
+    /// How often two nodes had seen different steps.
+    merges: usize,
+    /// Runs that were stopped, and why.
+    stops: Vec<String>,
+}
+
+impl Found {
+    fn holds(&self) {
+        assert!(self.stops.is_empty(), "{}", self.stops.join("\n"));
+        assert!(self.merges > 100, "too few merges to tell");
+    }
 }
 
 /// Each request goes to the next node, after the answer before it is known to all. Gives where the run is stopped.
@@ -85,38 +107,34 @@ fn goes_round(run: &Run) -> Option<Stop> {
     stop
 }
 
-/// Spreads healthy runs at random; gives how often two nodes had seen different steps.
-fn stay_healthy(runs: &[Run]) -> usize {
+/// Spreads healthy runs at random.
+fn spread_alone(runs: &[Run]) -> Found {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut merges = 0;
+    let mut found = Found::default();
     for run in runs.iter().filter(|run| run.is_healthy()) {
         let exchanges = run.exchanges();
         let exchanges: Vec<&Exchange> = exchanges.iter().collect();
-        merges += stays_healthy(&run.run_id, &exchanges, &mut random);
+        spread_all_ways(&run.run_id, &exchanges, &mut random, &mut found);
     }
-    merges
+    found
 }
 
-/// The same with two runs as conversations of one, their requests in turns at random.
-fn stay_healthy_at_once(runs: &[Run]) -> usize {
+/// The same with two runs as conversations of one that began at the same time.
+fn spread_at_once(runs: &[Run]) -> Found {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
-    let mut merges = 0;
+    let mut found = Found::default();
     let healthy: Vec<&Run> = runs.iter().filter(|run| run.is_healthy()).collect();
     for pair in healthy.chunks_exact(2) {
         let (first, second) = (pair[0].exchanges(), pair[1].exchanges());
-        let (mut first, mut second) = (first.iter().peekable(), second.iter().peekable());
-        let mut both = Vec::new();
-        while first.peek().is_some() || second.peek().is_some() {
-            both.extend(if random.is(50) { first.next() } else { second.next() });
-        }
-        merges += stays_healthy(&format!("{} and {}", pair[0].run_id, pair[1].run_id), &both, &mut random);
+        let mut both: Vec<&Exchange> = first.iter().chain(&second).collect();
+        both.sort_by_key(|exchange| exchange.now);
+        spread_all_ways(&format!("{} and {}", pair[0].run_id, pair[1].run_id), &both, &mut random, &mut found);
     }
-    merges
+    found
 }
 
-/// A run that is not stopped on one node is not stopped on three, however they hear of each other.
-fn stays_healthy(name: &str, exchanges: &[&Exchange], random: &mut Random) -> usize {
-    let mut merges = 0;
+/// Spreads a run that is not stopped on one node, however nodes hear of each other.
+fn spread_all_ways(name: &str, exchanges: &[&Exchange], random: &mut Random, found: &mut Found) {
     for is_declared in [false, true] {
         let asks = Asks { rules: &Rules::preset(Preset::Balanced), is_declared };
         if asks.alone(exchanges).is_some() {
@@ -125,11 +143,11 @@ fn stays_healthy(name: &str, exchanges: &[&Exchange], random: &mut Random) -> us
         for hearing in HEARING {
             let mut cluster = Cluster::default();
             let stop = spread(&mut cluster, exchanges, &asks, hearing, random);
-            assert_eq!(stop, None, "{name}, declared {is_declared}, {hearing:?}");
-            merges += cluster.merges;
+            found.stops.extend(stop.map(|stop| format!("{name}, declared {is_declared}, {hearing:?}: {stop:?}")));
+            found.merges += cluster.merges;
+            found.ways += 1;
         }
     }
-    merges
 }
 
 fn spread(

@@ -40,7 +40,7 @@ impl Similar {
         if past.prompts.len() > known {
             let mut met = met.into_iter();
             past.prompts.retain(|asked| steps.counts(asked.step, met.next() == Some(true)));
-            past.prompts.sort_by_key(|asked| (asked.second, asked.step));
+            past.prompts.sort_by_key(|asked| (asked.step, asked.second));
             past.prompts.drain(..past.prompts.len().saturating_sub(SIMILAR_PROMPTS));
         }
         // Only what came after the latest prompt counts, and what was new to one of them was new.

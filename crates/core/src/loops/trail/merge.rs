@@ -39,7 +39,7 @@ impl Trail {
         let is_grown = all.len() > usize::from(self.count);
         if is_grown {
             all.retain(|one| steps.counts(one.footprint.step, one.is_with_both));
-            all.sort_by_key(|one| (one.footprint.at, one.footprint.step));
+            all.sort_by_key(|one| (one.footprint.step, one.footprint.at));
             all.drain(..all.len().saturating_sub(RUN_PROMPTS));
         }
         let footprints: Vec<Footprint> = all.iter().map(|one| one.footprint).collect();

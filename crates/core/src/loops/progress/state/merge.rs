@@ -64,7 +64,8 @@ fn merge_steps(own: &Log, theirs: impl Iterator<Item = Step>, names: &ToolNames)
             steps.push((step, false));
         }
     }
-    steps.sort_by_key(|(step, _)| (step.at, step.number));
+    // Nodes count steps together; their clocks may differ.
+    steps.sort_by_key(|(step, _)| (step.number, step.at));
     steps.drain(..steps.len().saturating_sub(PROGRESS_STEPS));
     steps.iter().any(|(_, is_own)| !is_own).then(|| {
         let mut log = Log::default();
