@@ -1,10 +1,13 @@
 -- Rates: windows cut into slots, and buckets. The same counts as in core::policy::rate.
 --
--- A window is kept as the number of its newest slot and the counts of all slots; a bucket as its level and its time.
+-- A window is kept as the number of its newest slot, the sum of all, and the counts of all slots; a bucket as its level
+-- and its time. Most calls come in the newest slot, so the others are only read where they are needed.
 
 local SLOTS = 32
-local WINDOW = '<d' .. string.rep('I4', SLOTS)
-local WINDOW_BYTES = 8 + 4 * SLOTS
+local HEAD = 16
+local COUNTS = '<' .. string.rep('I4', SLOTS)
+local WINDOW_BYTES = HEAD + 4 * SLOTS
+local EMPTY = string.rep('\0', 4 * SLOTS)
 local MOST = 4294967295
 
 local function slot_ms(window)
@@ -12,56 +15,71 @@ local function slot_ms(window)
 end
 
 local function index(slot)
-  return slot % SLOTS + 1
+  return slot % SLOTS
+end
+
+-- Reads all slots.
+local function spread(counter)
+  if counter.counts then return end
+  local read = { struct.unpack(COUNTS, counter.slots) }
+  counter.counts = {}
+  for at = 0, SLOTS - 1 do counter.counts[at] = read[at + 1] end
+end
+
+local function change_count(counter, at, count)
+  if counter.counts then
+    counter.sum = counter.sum + count - counter.counts[at]
+    counter.counts[at] = count
+    return
+  end
+  counter.sum = counter.sum + count - struct.unpack('<I4', counter.slots, 4 * at + 1)
+  local before, after = string.sub(counter.slots, 1, 4 * at), string.sub(counter.slots, 4 * at + 5)
+  counter.slots = before .. struct.pack('<I4', count) .. after
 end
 
 -- The window at this moment; for a correction as it was left.
 local function load_window(key, window, is_still)
   local slot = math.floor(now / slot_ms(window))
   local value = redis.call('GET', key)
-  local counter = { key = key, window = window, newest = slot, counts = {} }
   if not value then
-    counter.is_gone = true
-    for at = 1, SLOTS do counter.counts[at] = 0 end
-    return counter
+    return { key = key, window = window, newest = slot, sum = 0, slots = EMPTY, is_gone = true }
   end
   if #value ~= WINDOW_BYTES then broken(key) end
-  local v = { struct.unpack(WINDOW, value) }
-  local newest = v[1]
-  for at = 1, SLOTS do counter.counts[at] = v[at + 1] end
+  local newest, sum = struct.unpack('<dd', value)
+  local counter = { key = key, window = window, newest = newest, sum = sum, slots = string.sub(value, HEAD + 1) }
   local passed = is_still and 0 or slot - newest
   -- Looking moves it on, as in memory: a clock that goes back finds it there.
-  counter.is_changed = passed ~= 0
+  counter.is_changed = passed > 0 or passed <= -SLOTS
   if passed > 0 then
-    for left = 1, math.min(passed, SLOTS) do counter.counts[index(newest + left)] = 0 end
+    if passed > 3 then spread(counter) end
+    for left = 1, math.min(passed, SLOTS) do change_count(counter, index(newest + left), 0) end
+    counter.newest = slot
   elseif passed <= -SLOTS then
     -- The clock went back. What was counted stays for one more window.
-    local shift, turned = (newest - slot) % SLOTS, {}
-    for at = 0, SLOTS - 1 do turned[at + 1] = counter.counts[(at + shift) % SLOTS + 1] end
-    counter.counts = turned
-  else
-    counter.newest = newest
+    spread(counter)
+    local shift, turned = index(newest - slot), {}
+    for at = 0, SLOTS - 1 do turned[at] = counter.counts[(at + shift) % SLOTS] end
+    counter.counts, counter.newest = turned, slot
   end
   return counter
 end
 
 local function save_window(counter)
-  redis.call('SET', counter.key, struct.pack(WINDOW, counter.newest, unpack(counter.counts)), 'PX', int(2 * counter.window + 1000))
+  local slots = counter.slots
+  if counter.counts then slots = struct.pack(COUNTS, counter.counts[0], unpack(counter.counts)) end
+  local value = struct.pack('<dd', counter.newest, counter.sum) .. slots
+  redis.call('SET', counter.key, value, 'PX', int(2 * counter.window + 1000))
 end
 
 local function change_slot(counter, slot, difference)
   local at = index(slot)
-  counter.counts[at] = math.min(MOST, math.max(0, counter.counts[at] + difference))
-end
-
-local function total(counter)
-  local sum = 0
-  for at = 1, SLOTS do sum = sum + counter.counts[at] end
-  return sum
+  local count = counter.counts and counter.counts[at] or struct.unpack('<I4', counter.slots, 4 * at + 1)
+  change_count(counter, at, math.min(MOST, math.max(0, count + difference)))
 end
 
 -- When so much has left the window, the oldest first.
 local function leaves_after(counter, amount)
+  spread(counter)
   local left, last = 0, counter.newest
   for slot = counter.newest - SLOTS + 1, counter.newest do
     left = left + counter.counts[index(slot)]
@@ -110,7 +128,7 @@ end
 local function check_rate(ask)
   local counter = counter_of(ask)
   if ask.w then
-    local current = total(counter)
+    local current = counter.sum
     if current + ask.a <= ask.l then return nil end
     return { ask.i, string.format('%.17g', current), leaves_after(counter, current + ask.a - ask.l) }
   end
