@@ -66,6 +66,8 @@ pub const PROVIDER_HEADERS: usize = 64;
 pub const PROVIDER_REWRITES: usize = 64;
 /// Bytes of events waiting on disk for the database, unless configured; beyond it only money is kept.
 pub const SPOOL_BYTES: u64 = 1 << 30;
+/// Bytes of one answer of ClickHouse: more than a page of the longest events.
+pub const CLICKHOUSE_ANSWER_BYTES: u64 = 64 << 20;
 /// Bytes of events that one command hands over to whoever has the data directory.
 pub const HANDOVER_BYTES: u64 = 256 << 20;
 /// Conversations of a command that its report tells apart; beyond it they are only counted.

@@ -6,6 +6,7 @@
 //! test see the same bytes. It knows nothing of the program under test, and speed is not its concern.
 
 mod cable;
+mod clickhouse;
 pub mod client;
 mod delivery;
 mod directive;
@@ -19,6 +20,7 @@ mod script;
 pub mod sse;
 
 pub use cable::Cable;
+pub use clickhouse::ClickHouseServer;
 pub use fault::{CutAt, CutHow, Encoding, Fault, Gate};
 pub use log::{Ending, Log, LogView, Recorded};
 pub use provider::Provider;

@@ -5,6 +5,7 @@
 //! [`History::opened`] does the same with the beginning of a call, so that what was set aside for it outlives a crash.
 //! Nothing here decides anything, and nothing here holds a prompt, an answer or a key.
 
+mod clickhouse;
 mod complaint;
 mod elsewhere;
 mod embedded;
@@ -37,6 +38,7 @@ use crate::error::StoreError;
 use crate::run_key::RunKey;
 use crate::state::RunTotals;
 
+pub use clickhouse::ClickHouseAddress;
 pub use elsewhere::HistoryElsewhere;
 pub use embedded::EmbeddedHistory;
 pub use handover::{HandedOver, Handover};

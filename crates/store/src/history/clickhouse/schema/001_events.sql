@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS events (
     INDEX found has_dlp TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree
-PARTITION BY toYYYYMMDD(fromUnixTimestamp64Milli(at, 'UTC'))
+PARTITION BY toYYYYMMDD(toDateTime(intDiv(at, 1000), 'UTC'))
 ORDER BY (at, id)
 SETTINGS non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1;
 
@@ -106,7 +106,7 @@ CREATE TABLE IF NOT EXISTS run_acts (
     proof      String CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
-PARTITION BY toYYYYMM(fromUnixTimestamp64Milli(at, 'UTC'))
+PARTITION BY toYYYYMM(toDateTime(intDiv(at, 1000), 'UTC'))
 ORDER BY (agent, run_hash, run_id, at, id)
 SETTINGS ttl_only_drop_parts = 1;
 
