@@ -66,6 +66,8 @@ pub const PROVIDER_HEADERS: usize = 64;
 pub const PROVIDER_REWRITES: usize = 64;
 /// Bytes of events waiting on disk for the database, unless configured; beyond it only money is kept.
 pub const SPOOL_BYTES: u64 = 1 << 30;
+/// Bytes of events or sums that go to ClickHouse at once.
+pub const CLICKHOUSE_BATCH_BYTES: usize = 16 << 20;
 /// Bytes of one answer of ClickHouse: more than a page of the longest events.
 pub const CLICKHOUSE_ANSWER_BYTES: u64 = 64 << 20;
 /// Bytes of events that one command hands over to whoever has the data directory.

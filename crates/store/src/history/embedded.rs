@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use sprag_core::event::Event;
 use sprag_core::time::Timestamp;
 
+use super::clickhouse;
 use super::complaint::Complaint;
 use super::ingest::{Ingest, IngestStatus, Order};
 use super::open_calls::OpenCall;
@@ -39,6 +40,10 @@ impl EmbeddedHistory {
             Err(StoreError::Database { may_pass: true, .. }) => None,
             Err(error) => return Err(error),
         };
+        if let (Some(connection), None) = (&connection, &settings.clickhouse) {
+            // A full disk is told by the writer.
+            let _ = clickhouse::start_over(connection);
+        }
         let spool_dir = dir.path().join("spool");
         let spool = Arc::new(Spool::open(&spool_dir, settings.spool_bytes, settings.segment_bytes)?);
         let ingest_status = Arc::new(Mutex::new(IngestStatus::default()));
@@ -93,7 +98,11 @@ impl EmbeddedHistory {
     }
 
     pub(super) fn status(&self) -> HistoryStatus {
-        HistoryStatus { spool: self.spool.status(), ingest: with_lock(&self.ingest_status, |status| status.clone()) }
+        HistoryStatus {
+            spool: self.spool.status(),
+            ingest: with_lock(&self.ingest_status, |status| status.clone()),
+            shared: None,
+        }
     }
 
     pub(super) fn lost_calls(&self) -> u64 {

@@ -38,7 +38,7 @@ use crate::error::StoreError;
 use crate::run_key::RunKey;
 use crate::state::RunTotals;
 
-pub use clickhouse::ClickHouseAddress;
+pub use clickhouse::{ClickHouseAddress, ClickHouseHistory, ClickHouseSettings, ForwardStatus};
 pub use elsewhere::HistoryElsewhere;
 pub use embedded::EmbeddedHistory;
 pub use handover::{HandedOver, Handover};
@@ -75,6 +75,8 @@ pub struct HistorySettings {
     pub spend_retention_days: u32,
     /// Size of the database above which the oldest events go, whatever their age.
     pub max_db_bytes: Option<u64>,
+    /// The history that this node shares with others; its own database then only holds what it needs itself.
+    pub clickhouse: Option<ClickHouseSettings>,
 }
 
 /// How recording goes.
@@ -84,6 +86,8 @@ pub struct HistoryStatus {
     pub spool: SpoolStatus,
     /// The way into the database.
     pub ingest: IngestStatus,
+    /// The way to a history that many nodes share, where there is one.
+    pub shared: Option<ForwardStatus>,
 }
 
 impl Default for HistorySettings {
@@ -96,6 +100,7 @@ impl Default for HistorySettings {
             run_retention_days: 90,
             spend_retention_days: 400,
             max_db_bytes: None,
+            clickhouse: None,
         }
     }
 }

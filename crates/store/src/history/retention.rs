@@ -4,12 +4,17 @@ use rusqlite::Connection;
 use sprag_core::time::Timestamp;
 
 use super::HistorySettings;
+use super::clickhouse;
 use super::tally::{DAY_MS, MINUTE_MS, SLOT_MS};
 
 /// Days that sums by the minute are kept: a chart of the last hour needs no more.
 const MINUTE_DAYS: u32 = 2;
 /// Minutes that those of each agent are kept: the part of the last hour that no whole slot covers lies in them.
 const AGENT_MINUTES: i64 = 120;
+/// How long events stay on a node after they were sent: what stops have saved is counted from the latest of a run.
+const SENT_MS: i64 = 60 * 60 * 1000;
+/// What an event takes in the file, with its indexes.
+const EVENT_ROW_BYTES: u64 = 1024;
 /// Rows deleted by one statement.
 const BATCH_ROWS: i64 = 500;
 /// Pages given back to the file system by one statement.
@@ -32,7 +37,10 @@ pub(super) fn prune_batch(
     pruned: &mut Pruned,
 ) -> rusqlite::Result<bool> {
     let before = |days: u32| now.0.saturating_sub(i64::from(days) * DAY_MS);
-    let events = delete(connection, OLD_EVENTS, before(settings.retention_days))?;
+    let events = match settings.clickhouse {
+        None => delete(connection, OLD_EVENTS, before(settings.retention_days))?,
+        Some(_) => delete(connection, SENT_EVENTS, now.0.saturating_sub(SENT_MS))? + give_up(connection, settings)?,
+    };
     let runs = delete(connection, OLD_RUNS, before(settings.run_retention_days))?;
     let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let key_spend = delete(connection, OLD_KEY_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
@@ -43,7 +51,12 @@ pub(super) fn prune_batch(
     let agents = delete(connection, OLD_AGENTS, before(settings.spend_retention_days))?;
     let repeats = delete(connection, OLD_REPEATS, before(settings.run_retention_days))?;
     let (large_events, large_runs) = match settings.max_db_bytes {
-        Some(max_bytes) if used_bytes(connection)? > max_bytes => {
+        // Sums of a node must outlive those that were sent, so that a run which comes back goes on counting: only events go.
+        Some(max_bytes) if settings.clickhouse.is_some() && used_bytes(connection)? > max_bytes => {
+            let sent = delete(connection, SENT_EVENTS, i64::MAX)?;
+            (if sent > 0 { sent } else { clickhouse::give_up_oldest(connection, BATCH_ROWS)? }, 0)
+        }
+        Some(max_bytes) if settings.clickhouse.is_none() && used_bytes(connection)? > max_bytes => {
             let events = delete(connection, OLD_EVENTS, i64::MAX)?;
             // Runs go only when no event is left to go before them.
             let runs = if events == 0 { delete(connection, OLD_RUNS, i64::MAX)? } else { 0 };
@@ -55,6 +68,15 @@ pub(super) fn prune_batch(
     pruned.runs += runs + large_runs;
     let is_deleted = events + runs + spend + key_spend + series + agents + repeats + large_events + large_runs > 0;
     Ok(give_back(connection)? || is_deleted)
+}
+
+/// Gives up the detail of events when too much waits for a shared history.
+fn give_up(connection: &Connection, settings: &HistorySettings) -> rusqlite::Result<u64> {
+    let waiting_bytes = clickhouse::waiting_events(connection)?.saturating_mul(EVENT_ROW_BYTES);
+    if waiting_bytes <= settings.spool_bytes {
+        return Ok(0);
+    }
+    clickhouse::give_up_oldest(connection, BATCH_ROWS)
 }
 
 /// Bytes of the file that hold something.
@@ -80,6 +102,9 @@ fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 const OLD_EVENTS: &str = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < ?1 ORDER BY at LIMIT ?2)";
+// The last one that was sent stays, so that row numbers never begin anew.
+const SENT_EVENTS: &str = "DELETE FROM events WHERE seq IN (SELECT seq FROM events
+    WHERE at < ?1 AND seq < (SELECT sent FROM forwarding) ORDER BY at LIMIT ?2)";
 const OLD_RUNS: &str =
     "DELETE FROM runs WHERE seq IN (SELECT seq FROM runs WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)";
 const OLD_SPEND: &str =

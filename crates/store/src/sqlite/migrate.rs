@@ -23,6 +23,7 @@ pub(crate) const HISTORY: Migrations = &[
     include_str!("../schema/008_evidence.sql"),
     include_str!("../schema/009_series.sql"),
     include_str!("../schema/010_agents.sql"),
+    include_str!("../schema/011_forwarding.sql"),
 ];
 
 /// Kills, agents, virtual keys, admin tokens and what was set by hand.

@@ -77,10 +77,19 @@ impl Link {
         self.post(&[], sql.as_bytes(), false, WRITE).map(drop)
     }
 
+    /// Asks for one number.
+    pub(super) fn number(&self, sql: &str) -> Result<u64, Refused> {
+        let answer = self.post(&[], sql.as_bytes(), true, READ)?;
+        let number = std::str::from_utf8(&answer).ok().and_then(|text| text.trim().parse().ok());
+        number.ok_or_else(|| Refused { code: None, message: "it answered with no number".to_owned() })
+    }
+
     /// Inserts rows, in the format that the statement names. Where a name for the block is given, the server takes a
     /// block of a name that it remembers for done.
     pub(super) fn insert(&self, sql: &str, rows: &[u8], name: Option<&str>) -> Result<(), Refused> {
-        let mut pairs = vec![("query".to_owned(), sql.to_owned())];
+        // Late events may be of very many days.
+        let any_days = ("max_partitions_per_insert_block".to_owned(), "0".to_owned());
+        let mut pairs = vec![("query".to_owned(), sql.to_owned()), any_days];
         pairs.extend(name.map(|name| ("insert_deduplication_token".to_owned(), name.to_owned())));
         self.post(&pairs, rows, true, WRITE).map(drop)
     }

@@ -1,7 +1,145 @@
 //! A history that many nodes share, in ClickHouse.
+//!
+//! Every node goes on as it does alone: spool, then its own database, which counts each event once and remembers calls under
+//! way. From there a thread sends events, and the sums that they changed, to the shared history (`forward`); readers ask
+//! that one (`query`). So a server that is away costs nothing but fresh pages: what was recorded waits here, and catches up.
+//!
+//! What is sent twice counts once, because nothing that is sent is an amount to add: events have ids, and sums are whole
+//! numbers of one node that replace the ones before (`batch`, `schema/002_sums.sql`).
 
 mod address;
+mod batch;
+mod forward;
 mod link;
+mod position;
 mod query;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use sprag_core::event::Event;
+use sprag_core::time::Timestamp;
+
+use self::forward::{Forward, Order};
+use self::link::Link;
+use super::complaint::Complaint;
+use super::embedded::EmbeddedHistory;
+use super::open_calls::OpenCall;
+use super::retention::Pruned;
+use super::spool::Recorded;
+use super::{HistorySettings, HistoryStatus};
+use crate::data_dir::DataDir;
+use crate::error::StoreError;
+use crate::shards::with_lock;
 
 pub use address::ClickHouseAddress;
+pub use forward::ForwardStatus;
+pub(super) use position::{give_up_oldest, start_over, waiting_events};
+
+/// Which shared history, and how often something is sent there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClickHouseSettings {
+    /// The server.
+    pub address: ClickHouseAddress,
+    /// Most events that go at once.
+    pub batch_events: u32,
+    /// How long events wait for others to go with.
+    pub batch_age: Duration,
+}
+
+/// Events of all nodes in ClickHouse, and what this one has not sent yet. Dropping it sends that first, if the server is there.
+pub struct ClickHouseHistory {
+    embedded: EmbeddedHistory,
+    reader: query::Reader,
+    status: Arc<Mutex<ForwardStatus>>,
+    orders: Sender<Order>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ClickHouseHistory {
+    pub(super) fn open(
+        dir: Arc<DataDir>,
+        settings: HistorySettings,
+        clickhouse: ClickHouseSettings,
+    ) -> Result<ClickHouseHistory, StoreError> {
+        let link = Arc::new(Link::new(clickhouse.address));
+        let database = dir.path().join("sprag.db");
+        let path = dir.path().to_owned();
+        let embedded = EmbeddedHistory::open(dir, settings.clone())?;
+        let status = Arc::new(Mutex::new(ForwardStatus::default()));
+        let mut forward = Forward {
+            database,
+            link: Arc::clone(&link),
+            settings,
+            batch_events: clickhouse.batch_events.max(1),
+            batch_age: clickhouse.batch_age,
+            status: Arc::clone(&status),
+            complaint: Complaint::default(),
+            notes: None,
+            is_prepared: false,
+        };
+        let (orders, received) = channel();
+        let thread = thread::Builder::new()
+            .name("forward".to_owned())
+            .spawn(move || {
+                // A server that is away must not keep the program from starting.
+                let _ = forward.send_caught();
+                forward.work(&received);
+            })
+            .map_err(StoreError::file(&path))?;
+        let reader = query::Reader::new(link);
+        Ok(ClickHouseHistory { embedded, reader, status, orders, thread: Some(thread) })
+    }
+
+    pub(super) fn opened(&self, call: &OpenCall) -> bool {
+        self.embedded.opened(call)
+    }
+
+    pub(super) fn record(&self, event: &Event) -> Recorded {
+        self.embedded.record(event)
+    }
+
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
+        self.embedded.flush()?;
+        let (reply, answer) = channel();
+        self.orders.send(Order::Flush(reply)).map_err(|_| StoreError::WriterGone)?;
+        answer.recv().map_err(|_| StoreError::WriterGone)?
+    }
+
+    /// What recorded events need to survive: this node's own disk.
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        self.embedded.flush()
+    }
+
+    pub(super) fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
+        self.embedded.prune(now)
+    }
+
+    pub(super) fn status(&self) -> HistoryStatus {
+        let shared = with_lock(&self.status, |status| status.clone());
+        HistoryStatus { shared: Some(shared), ..self.embedded.status() }
+    }
+
+    pub(super) fn lost_calls(&self) -> u64 {
+        self.embedded.lost_calls()
+    }
+
+    pub(super) fn reader(&self) -> &query::Reader {
+        &self.reader
+    }
+}
+
+impl Drop for ClickHouseHistory {
+    fn drop(&mut self) {
+        let _ = self.embedded.flush();
+        let _ = self.orders.send(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "x")]
 //! Reading the shared history.
 
 use std::sync::Arc;

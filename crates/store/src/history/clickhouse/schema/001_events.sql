@@ -46,8 +46,8 @@ CREATE TABLE IF NOT EXISTS events (
     dlp            String DEFAULT '' CODEC(ZSTD(1)),
     level          Nullable(Float32) CODEC(ZSTD(1)),
     -- Bytes cannot travel in JSON.
-    evidence_b64   String EPHEMERAL,
-    evidence       String DEFAULT base64Decode(evidence_b64) CODEC(ZSTD(1)),
+    evidence_hex   String EPHEMERAL,
+    evidence       String DEFAULT unhex(evidence_hex) CODEC(ZSTD(1)),
     saved_nano     Nullable(Int64) CODEC(ZSTD(1)),
     node           LowCardinality(String),
     is_act          UInt8 MATERIALIZED act <> '',

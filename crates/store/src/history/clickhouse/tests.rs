@@ -1,0 +1,256 @@
+//! The way into a shared history, against the real engine: everything arrives, and counts once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use sprag_core::event::Event;
+use sprag_core::money::NanoUsd;
+use sprag_core::time::Timestamp;
+use sprag_testkit::{ClickHouseServer, Relay, RelayCut};
+
+use super::link::Link;
+use super::{ClickHouseAddress, ClickHouseHistory, ClickHouseSettings, schema};
+use crate::data_dir::DataDir;
+use crate::history::HistorySettings;
+use crate::history::samples::step;
+
+/// The tables that sum requests and money.
+const SUMS: [&str; 8] =
+    ["runs", "agent_totals", "spend", "slot_totals", "key_spend", "minute_totals", "agent_minutes", "agent_days"];
+
+/// Nothing is sent before a flush, and nothing is too old.
+fn settings(url: &str) -> (HistorySettings, ClickHouseSettings) {
+    let clickhouse = ClickHouseSettings {
+        address: ClickHouseAddress::parse(url).unwrap(),
+        batch_events: 10,
+        batch_age: Duration::from_secs(3600),
+    };
+    let patient = HistorySettings {
+        flush_interval: Duration::from_secs(3600),
+        retention_days: 36_500,
+        run_retention_days: 36_500,
+        spend_retention_days: 36_500,
+        clickhouse: Some(clickhouse.clone()),
+        ..HistorySettings::default()
+    };
+    (patient, clickhouse)
+}
+
+fn open(dir: &Path, url: &str) -> ClickHouseHistory {
+    let (settings, clickhouse) = settings(url);
+    ClickHouseHistory::open(Arc::new(DataDir::open(dir).unwrap()), settings, clickhouse).unwrap()
+}
+
+/// A call of 1000 nano-dollars with a key, now, so that charts keep it.
+fn call(id: &str, run: &str) -> Event {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Event { at: Timestamp(now.as_millis() as i64), key: Some("key-1".into()), ..step(id, run, 1) }
+}
+
+fn link(url: &str) -> Link {
+    Link::new(ClickHouseAddress::parse(url).unwrap())
+}
+
+fn ask(link: &Link, sql: &str) -> String {
+    String::from_utf8(link.select(sql, &[]).unwrap()).unwrap().trim().to_owned()
+}
+
+/// So many calls are on record everywhere, each of them once.
+fn assert_counted(link: &Link, calls: u64, when: &str) {
+    let found = ask(link, "SELECT count(), sum(cost_nano) FROM (SELECT id, cost_nano FROM events LIMIT 1 BY id)");
+    assert_eq!(found, format!("{calls}\t{}", calls * 1000), "events {when}");
+    for table in SUMS {
+        let found = ask(link, &format!("SELECT sum(steps), sum(cost_nano) FROM {table}"));
+        assert_eq!(found, format!("{calls}\t{}", calls * 1000), "{table} {when}");
+    }
+}
+
+#[test]
+fn what_many_nodes_record_is_summed_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("events_of_all");
+    let nodes = ["one", "two"].map(|name| open(&dir.path().join(name), &url));
+    for round in 0..3 {
+        for (number, node) in nodes.iter().enumerate() {
+            for n in 0..7 {
+                node.record(&call(&format!("{round}-{number}-{n}"), "shared run"));
+            }
+            node.flush().unwrap();
+        }
+    }
+    let link = link(&url);
+    assert_counted(&link, 42, "from two nodes");
+    assert_eq!(ask(&link, "SELECT count(), uniqExact(node) FROM runs"), "2\t2", "a row for each node");
+    assert_eq!(ask(&link, "SELECT uniqExact(run_hash) FROM run_hours"), "1");
+    let status = nodes[0].status().shared.unwrap();
+    assert_eq!((status.sent, status.waiting, status.problem), (21, 0, None));
+    nodes[0].flush().unwrap();
+    assert_counted(&link, 42, "after nothing new");
+}
+
+#[test]
+fn a_line_cut_at_any_point_loses_and_doubles_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let relay = Relay::to(server.port());
+    let direct = server.url("cut");
+    let through = format!("http://127.0.0.1:{}/cut", relay.port());
+    let link = link(&direct);
+    let node = dir.path().join("node");
+    open(&node, &direct).flush().unwrap();
+    let mut calls = 0;
+    let mut points = 0;
+    for how in [RelayCut::Before, RelayCut::After] {
+        for at in 0.. {
+            // Two batches: the cut falls before, between, inside and after them.
+            relay.cut(Some((at, how)));
+            let history = open(&node, &through);
+            for _ in 0..15 {
+                calls += 1;
+                history.record(&call(&calls.to_string(), &format!("run {}", calls % 4)));
+            }
+            let outcome = history.flush();
+            assert_eq!(outcome.is_err(), history.status().shared.unwrap().problem.is_some());
+            drop(history);
+            if outcome.is_ok() {
+                break;
+            }
+            points += 1;
+            // Another process finds what the one before left.
+            let history = open(&node, &direct);
+            history.flush().unwrap();
+            assert_counted(&link, calls, &format!("after a cut {how:?} request {at}"));
+        }
+    }
+    assert!(points > 40, "only {points} points");
+    assert_eq!(ask(&link, "SELECT count() - uniqExact(id) FROM events"), "0", "blocks of the same name are taken once");
+}
+
+#[test]
+fn a_server_that_is_away_is_caught_up_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("away");
+    let history = open(&dir.path().join("node"), &url);
+    history.record(&call("before", "r"));
+    history.flush().unwrap();
+    server.kill();
+    for n in 0..25 {
+        history.record(&call(&n.to_string(), "r"));
+    }
+    let error = history.flush().unwrap_err().to_string();
+    assert!(error.contains("ClickHouse at http://127.0.0.1"), "{error}");
+    let status = history.status().shared.unwrap();
+    assert_eq!((status.waiting, status.sent, status.dropped), (25, 1, 0));
+    assert!(status.problem.is_some() && status.oldest_waiting.is_some(), "{status:?}");
+    server.restart();
+    history.flush().unwrap();
+    assert_counted(&link(&url), 26, "after the server was killed");
+    let status = history.status().shared.unwrap();
+    assert_eq!((status.waiting, status.problem, status.oldest_waiting), (0, None, None));
+}
+
+#[test]
+fn a_server_that_lost_everything_gets_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("lost");
+    let history = open(&dir.path().join("node"), &url);
+    for n in 0..25 {
+        history.record(&call(&n.to_string(), "r"));
+    }
+    history.flush().unwrap();
+    let link = link(&url);
+    link.command("DROP DATABASE lost SYNC").unwrap();
+    history.record(&call("after", "r"));
+    history.flush().unwrap_err();
+    history.flush().unwrap();
+    assert_counted(&link, 26, "in the new database");
+}
+
+#[test]
+fn detail_is_given_up_before_money_when_too_much_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("full");
+    let (mut settings, clickhouse) = settings(&url);
+    settings.spool_bytes = 100 << 10;
+    let data = Arc::new(DataDir::open(&dir.path().join("node")).unwrap());
+    let history = ClickHouseHistory::open(data, settings, clickhouse).unwrap();
+    history.flush().unwrap();
+    server.kill();
+    for n in 0..1000 {
+        history.record(&call(&n.to_string(), "r"));
+        if n % 50 == 0 {
+            history.settle().unwrap();
+        }
+    }
+    history.flush().unwrap_err();
+    history.prune(Timestamp(0)).unwrap();
+    history.flush().unwrap_err();
+    let status = history.status().shared.unwrap();
+    assert!(status.dropped > 0 && status.waiting <= 100 && status.waiting > 0, "{status:?}");
+    assert_eq!(status.dropped + status.waiting, 1000);
+    server.restart();
+    history.flush().unwrap();
+    let link = link(&url);
+    assert_eq!(ask(&link, "SELECT count() FROM events"), status.waiting.to_string());
+    for table in SUMS {
+        assert_eq!(ask(&link, &format!("SELECT sum(cost_nano) FROM {table}")), "1000000", "{table}");
+    }
+}
+
+#[test]
+fn several_nodes_may_set_the_tables_up_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("at_once");
+    let prepare = |days| {
+        let (settings, _) = settings(&url);
+        schema::prepare(&link(&url), &HistorySettings { retention_days: days, ..settings })
+    };
+    thread::scope(|scope| {
+        let starting: Vec<_> = (0..4).map(|_| scope.spawn(|| prepare(36_500))).collect();
+        starting.into_iter().for_each(|node| node.join().unwrap().unwrap());
+    });
+    let kept = "SELECT engine_full FROM system.tables WHERE database = 'at_once' AND name = 'events'";
+    assert!(ask(&link(&url), kept).contains("toIntervalDay(36500)"));
+    prepare(7).unwrap();
+    assert!(ask(&link(&url), kept).contains("toIntervalDay(7)"), "a new configuration changes how long");
+    let tables = "SELECT count(), max(number) FROM migrations FINAL";
+    assert_eq!(ask(&link(&url), tables), "2\t2");
+}
+
+#[test]
+fn a_wrong_password_is_told_and_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("clickhouse");
+    let Some(server) = ClickHouseServer::start_for(&data, "sprag", "right") else { return };
+    let history = open(&dir.path().join("node"), &server.url("guarded"));
+    history.record(&call("1", "r"));
+    history.flush().unwrap();
+    assert_counted(&link(&server.url("guarded")), 1, "with the right password");
+    let wrong = server.url("guarded").replace("right", "wrong-pw");
+    let error = open(&dir.path().join("other"), &wrong).flush().unwrap_err().to_string();
+    assert!(error.contains("check user and password") && !error.contains("wrong-pw"), "{error}");
+}
+
+#[test]
+fn money_is_exact_to_the_nano_dollar() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("exact");
+    let history = open(&dir.path().join("node"), &url);
+    for n in 0..3 {
+        // Past what a double can tell apart.
+        history.record(&Event { cost: Some(NanoUsd((1 << 53) + 1)), ..call(&n.to_string(), "r") });
+    }
+    history.flush().unwrap();
+    for table in SUMS {
+        let found = ask(&link(&url), &format!("SELECT sum(cost_nano) FROM {table}"));
+        assert_eq!(found, (3 * ((1_i64 << 53) + 1)).to_string(), "{table}");
+    }
+}
