@@ -1,6 +1,6 @@
 -- One row for each event, in the order of listings. Times are milliseconds since the Unix epoch, money is nano-dollars.
 -- Empty text stands for nothing in `run_id`, `parent`, `origin`, `key` and all JSON; where nothing and an empty text differ, NULL does.
--- An event that was sent twice stands here twice until parts are merged: read with LIMIT 1 BY id.
+-- An event that was sent twice stands here twice until parts are merged: readers drop the second one.
 CREATE TABLE IF NOT EXISTS events (
     id             String CODEC(ZSTD(1)),
     at             Int64 CODEC(Delta, ZSTD(1)),
@@ -73,23 +73,29 @@ PARTITION BY toYYYYMMDD(toDateTime(intDiv(at, 1000), 'UTC'))
 ORDER BY (at, id)
 SETTINGS non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1;
 
--- Which runs were active in which hour: a listing of runs walks back from the latest one.
+-- Which runs were active in which hour, and when: a listing of runs walks back from the latest one. Said twice it is still the same.
 CREATE TABLE IF NOT EXISTS run_hours (
     hour     Int64 CODEC(Delta, ZSTD(1)),
     agent    LowCardinality(String),
-    run_hash UInt64
+    run_hash UInt64,
+    -- The end of the last call, the smallest number where there were only acts.
+    last_at  SimpleAggregateFunction(max, Int64) CODEC(ZSTD(1)),
+    -- The first act, the largest number where there was none.
+    act_at   SimpleAggregateFunction(min, Int64) CODEC(ZSTD(1))
 )
-ENGINE = ReplacingMergeTree
+ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(toDateTime(hour * 3600, 'UTC'))
 ORDER BY (hour, agent, run_hash)
 SETTINGS ttl_only_drop_parts = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS run_hours_of_events TO run_hours AS
-SELECT DISTINCT
+SELECT
     intDiv(if(act = '', at + total_ms, at), 3600000) AS hour,
     agent,
-    cityHash64(agent, run_id) AS run_hash
-FROM events WHERE run_id <> '';
+    cityHash64(agent, run_id) AS run_hash,
+    max(if(act = '', at + total_ms, -9223372036854775808)) AS last_at,
+    min(if(act = '', 9223372036854775807, at)) AS act_at
+FROM events WHERE run_id <> '' GROUP BY hour, agent, run_hash;
 
 -- What was last done about a run. Said twice it is still the same.
 CREATE TABLE IF NOT EXISTS run_acts (

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS node_runs (
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (agent, run_hash, run_id, node)
-SETTINGS index_granularity = 1024;
+SETTINGS index_granularity = 256;
 
 CREATE VIEW IF NOT EXISTS runs AS
 SELECT agent, run_hash, run_id, node, parent, origin, provider, model, steps,
