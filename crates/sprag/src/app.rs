@@ -118,7 +118,7 @@ impl App {
         let catalog = Arc::new(Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?);
         let alerts = Alerts::new(Outbox::open(data.clone())?, &settings.alerts)?;
         let links = Links::open(data.clone())?;
-        let history = History::open_embedded(data, history_settings(&settings))?;
+        let history = History::open(data, history_settings(&settings))?;
         let state = State::memory();
         let link = Link::connect(&settings.state, &clock)?;
         state.set_budget_marks(alerts.in_force().rules.budget_thresholds());
@@ -323,6 +323,7 @@ pub(crate) fn history_settings(settings: &Settings) -> HistorySettings {
         retention_days: days(settings.events.retention),
         run_retention_days: days(settings.events.run_retention),
         max_db_bytes: settings.events.max_db_bytes,
+        clickhouse: settings.events.clickhouse.clone(),
         ..HistorySettings::default()
     }
 }

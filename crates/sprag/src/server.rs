@@ -133,7 +133,7 @@ impl Server {
         delivering.abort();
         let _ = delivering.await;
         let history = self.app.history.clone();
-        tokio::task::spawn_blocking(move || history.flush()).await?.context("writing the last events")
+        tokio::task::spawn_blocking(move || history.settle()).await?.context("writing the last events")
     }
 }
 

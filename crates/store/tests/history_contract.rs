@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{all_events, key, key_of, request, step};
+use common::{Home, all_events, key, key_of, request, step};
 use sprag_core::event::{Ending, Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::PAGE_ROWS;
@@ -15,60 +15,18 @@ use sprag_store::history::{EventFilter, History, Recorded, RunFilter, RunStatus,
 
 const START: i64 = 1_700_000_000_000;
 
-#[test]
-fn sqlite_gives_events_back() {
-    on_sqlite(gives_events_back);
-}
-
-#[test]
-fn sqlite_counts_an_id_once() {
-    on_sqlite(counts_an_id_once);
-}
-
-#[test]
-fn sqlite_sums_runs() {
-    on_sqlite(sums_runs);
-}
-
-#[test]
-fn sqlite_sums_trees() {
-    on_sqlite(sums_trees);
-}
-
-#[test]
-fn sqlite_sums_time_and_agents() {
-    on_sqlite(sums_time_and_agents);
-}
-
-#[test]
-fn sqlite_survives_absurd_numbers() {
-    on_sqlite(survives_absurd_numbers);
-}
-
-#[test]
-fn sqlite_filters_events() {
-    on_sqlite(filters_events);
-}
-
-#[test]
-fn sqlite_pages_are_stable_under_inserts() {
-    on_sqlite(pages_are_stable_under_inserts);
-}
-
-#[test]
-fn sqlite_lists_runs_by_activity() {
-    on_sqlite(lists_runs_by_activity);
-}
-
-#[test]
-fn sqlite_bounds_pages_and_refuses_foreign_cursors() {
-    on_sqlite(bounds_pages_and_refuses_foreign_cursors);
-}
-
-fn on_sqlite(contract: fn(&History)) {
-    let dir = tempfile::tempdir().unwrap();
-    contract(&common::open(dir.path(), common::patient()));
-}
+on_every_history!(
+    gives_events_back,
+    counts_an_id_once,
+    sums_runs,
+    sums_trees,
+    sums_time_and_agents,
+    survives_absurd_numbers,
+    filters_events,
+    pages_are_stable_under_inserts,
+    lists_runs_by_activity,
+    bounds_pages_and_refuses_foreign_cursors,
+);
 
 fn record(history: &History, events: &[Event]) {
     for event in events {
@@ -77,7 +35,8 @@ fn record(history: &History, events: &[Event]) {
     history.flush().unwrap();
 }
 
-fn gives_events_back(history: &History) {
+fn gives_events_back(home: &Home) {
+    let history = &home.open();
     let full = Event {
         run: Some(RunRecord { parent: Some(RunId::parse("above").unwrap()), ..step("", "r", 3).run.unwrap() }),
         usage: Some(Usage {
@@ -104,7 +63,8 @@ fn gives_events_back(history: &History) {
     assert_eq!(history.status().ingest.ingested, 2);
 }
 
-fn counts_an_id_once(history: &History) {
+fn counts_an_id_once(home: &Home) {
+    let history = &home.open();
     record(history, &[step("same", "r", 1), step("same", "r", 1)]);
     record(history, &[step("same", "r", 1), step("other", "r", 2)]);
     let run = history.run(&key("r")).unwrap().unwrap();
@@ -113,7 +73,8 @@ fn counts_an_id_once(history: &History) {
     assert_eq!(all_events(history, &EventFilter::default()).len(), 2);
 }
 
-fn sums_runs(history: &History) {
+fn sums_runs(home: &Home) {
+    let history = &home.open();
     let usage = Usage { estimated: true, ..step("", "r", 1).usage.unwrap() };
     let events = [
         step("1", "r", 1),
@@ -149,7 +110,8 @@ fn sums_runs(history: &History) {
     assert_eq!(history.run(&key_of("somebody-else", "r")).unwrap(), None);
 }
 
-fn sums_trees(history: &History) {
+fn sums_trees(home: &Home) {
+    let history = &home.open();
     let child_of = |id: &str, run: &str, parent: &str| {
         let mut event = step(id, run, 1);
         event.run.as_mut().unwrap().parent = Some(RunId::parse(parent).unwrap());
@@ -171,7 +133,8 @@ fn sums_trees(history: &History) {
     assert_eq!((gap.steps, gap.tree_steps, gap.cost), (9, 9, NanoUsd(2000)));
 }
 
-fn sums_time_and_agents(history: &History) {
+fn sums_time_and_agents(home: &Home) {
+    let history = &home.open();
     let quarter = 15 * 60 * 1000;
     let late = Event { at: Timestamp(START + quarter), ..step("2", "r", 2) };
     let other = Event { agent: AgentName::parse("other").unwrap(), at: Timestamp(START + 1), ..step("3", "r", 1) };
@@ -195,7 +158,8 @@ fn sums_time_and_agents(history: &History) {
 }
 
 /// A provider may claim any number of tokens; the history must neither stop nor wrap round.
-fn survives_absurd_numbers(history: &History) {
+fn survives_absurd_numbers(home: &Home) {
+    let history = &home.open();
     let absurd = |id: &str, slot: i64| Event {
         at: Timestamp(START + slot * 900_000),
         usage: Some(Usage { input: u64::MAX, cache_read: u64::MAX, output: u64::MAX, ..Usage::default() }),
@@ -211,7 +175,8 @@ fn survives_absurd_numbers(history: &History) {
     assert_eq!(history.run_totals(&key("r")).unwrap().unwrap().tree_cost, NanoUsd(i64::MAX));
 }
 
-fn filters_events(history: &History) {
+fn filters_events(home: &Home) {
+    let history = &home.open();
     let at = |event: Event, ms: i64| Event { at: Timestamp(START + ms), ..event };
     record(
         history,
@@ -239,7 +204,8 @@ fn filters_events(history: &History) {
     assert_eq!(ids(EventFilter { run: Some(key("r1")), agent: Some(AgentName::default()), ..any() }), "");
 }
 
-fn pages_are_stable_under_inserts(history: &History) {
+fn pages_are_stable_under_inserts(home: &Home) {
+    let history = &home.open();
     // Several events share each moment.
     let event = |id: String, ms: i64| Event { at: Timestamp(START + ms), ..step(&id, "r", 1) };
     let first: Vec<Event> = (0..50).map(|n| event(format!("first{n:02}"), n / 4)).collect();
@@ -269,7 +235,8 @@ fn pages_are_stable_under_inserts(history: &History) {
     }
 }
 
-fn lists_runs_by_activity(history: &History) {
+fn lists_runs_by_activity(home: &Home) {
+    let history = &home.open();
     let in_run = |run: &str, ms: i64| Event { at: Timestamp(START + ms), ..step(&format!("{run}{ms}"), run, 1) };
     record(history, &[in_run("a", 0), in_run("b", 10), in_run("c", 20), in_run("d", 20), in_run("a", 30)]);
     let ids = |page: &sprag_store::history::Page<sprag_store::history::RunRow>| {
@@ -293,7 +260,8 @@ fn lists_runs_by_activity(history: &History) {
     assert_eq!(ids(&history.runs(&nobody, None, 9).unwrap()), "");
 }
 
-fn bounds_pages_and_refuses_foreign_cursors(history: &History) {
+fn bounds_pages_and_refuses_foreign_cursors(home: &Home) {
+    let history = &home.open();
     let events: Vec<Event> = (0..=PAGE_ROWS).map(|n| step(&format!("e{n}"), &format!("r{n}"), 1)).collect();
     record(history, &events[..PAGE_ROWS as usize]);
     let page = history.events(&EventFilter::default(), None, u32::MAX).unwrap();

@@ -7,32 +7,20 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use common::{all_events, key, patient, step};
+use common::{Home, all_events, key, patient, step};
 use sprag_core::event::Event;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
-use sprag_store::history::{EventFilter, HistorySettings, Recorded, Span};
+use sprag_store::history::{EventFilter, Recorded, Span};
 use sprag_store::{DataDir, StoreError};
 
-const CHILD_DIR: &str = "SPRAG_TEST_CHILD_DIR";
-const CHILD_NAME: &str = "SPRAG_TEST_CHILD_NAME";
 const RUNS: u64 = 5;
 
 /// Not a test of its own: the process that is killed. It says each id after it was recorded.
 #[test]
 fn child_that_records_until_killed() {
-    let (Ok(dir), Ok(name)) = (std::env::var(CHILD_DIR), std::env::var(CHILD_NAME)) else { return };
-    let settings = HistorySettings {
-        // Often and small, so that the end comes in the middle of everything.
-        flush_interval: Duration::from_millis(2),
-        segment_bytes: 16 << 10,
-        ..HistorySettings::default()
-    };
-    let history = common::open(Path::new(&dir), settings);
+    let Some((history, name)) = common::open_as_child() else { return };
     let mut out = std::io::stdout();
     out.write_all(b"\n").unwrap();
     for n in 0_u64.. {
@@ -46,12 +34,12 @@ fn child_that_records_until_killed() {
     }
 }
 
-#[test]
-fn a_killed_process_loses_and_doubles_nothing() {
-    let dir = tempfile::tempdir().unwrap();
+on_every_history!(a_killed_process_loses_and_doubles_nothing, two_processes_cannot_share_a_directory);
+
+fn a_killed_process_loses_and_doubles_nothing(home: &Home) {
     let mut acknowledged = HashSet::new();
     for round in 0..6 {
-        let mut child = start_child(dir.path(), &format!("p{round}"));
+        let mut child = home.start_child("child_that_records_until_killed", &format!("p{round}"));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let until_kill = RandomState::new().hash_one(round) % 4000;
         let is_ack = |line: String| line.strip_prefix("recorded ").map(str::to_owned);
@@ -62,7 +50,8 @@ fn a_killed_process_loses_and_doubles_nothing() {
         child.wait().unwrap();
     }
 
-    let history = common::open(dir.path(), patient());
+    let history = home.open();
+    history.flush().unwrap();
     let events = all_events(&history, &EventFilter::default());
     let found: HashSet<&str> = events.iter().map(|event| event.id.as_str()).collect();
     let missing: Vec<&String> = acknowledged.iter().filter(|id| !found.contains(id.as_str())).collect();
@@ -89,22 +78,20 @@ fn a_killed_process_loses_and_doubles_nothing() {
         assert_eq!(requests as usize, events.len(), "{span:?}");
         assert_eq!(series.buckets.iter().map(|bucket| bucket.cost).sum::<NanoUsd>(), cost, "{span:?}");
     }
-    assert_eq!(fs::read_dir(dir.path().join("spool")).unwrap().count(), 0, "nothing left to move");
+    assert_eq!(fs::read_dir(home.path().join("spool")).unwrap().count(), 0, "nothing left to move");
 }
 
-#[test]
-fn two_processes_cannot_share_a_directory() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut child = start_child(dir.path(), "holder");
+fn two_processes_cannot_share_a_directory(home: &Home) {
+    let mut child = home.start_child("child_that_records_until_killed", "holder");
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("recorded ")));
-    let refused = DataDir::open(dir.path());
+    let refused = DataDir::open(home.path());
     let pid = child.id();
     child.kill().unwrap();
     child.wait().unwrap();
     let Err(StoreError::InUse { path, holder }) = refused else { panic!("{refused:?}") };
-    assert_eq!((path.as_path(), holder), (dir.path(), format!(" (process {pid})")));
-    assert!(DataDir::open(dir.path()).is_ok(), "the lock goes with the process");
+    assert_eq!((path.as_path(), holder), (home.path(), format!(" (process {pid})")));
+    assert!(DataDir::open(home.path()).is_ok(), "the lock goes with the process");
 }
 
 #[test]
@@ -144,14 +131,4 @@ fn a_torn_line_costs_only_itself() {
     assert_eq!(ids, HashSet::from(["whole".to_owned(), "next".to_owned()]));
     assert_eq!(history.run(&key("r")).unwrap().unwrap().steps, 2);
     assert_eq!(history.status().ingest.unreadable, 1);
-}
-
-fn start_child(dir: &Path, name: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_records_until_killed", "--nocapture"])
-        .env(CHILD_DIR, dir)
-        .env(CHILD_NAME, name)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
 }

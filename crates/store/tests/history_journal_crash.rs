@@ -6,18 +6,14 @@ mod common;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{all_events, key, open, opening, patient, step};
+use common::{Home, all_events, key, opening, step};
 use sprag_core::event::{Ending, Event};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
-use sprag_store::history::{EventFilter, History, HistorySettings, Spender};
+use sprag_store::history::{EventFilter, History, Spender};
 
-const CHILD_DIR: &str = "SPRAG_TEST_CHILD_DIR";
-const CHILD_NAME: &str = "SPRAG_TEST_CHILD_NAME";
 /// Calls under way at once.
 const AT_ONCE: u64 = 300;
 const COST: i64 = 1000;
@@ -31,14 +27,7 @@ fn call(name: &str, n: u64) -> Event {
 /// Not a test of its own: the process that is killed. It says what it did after it was done.
 #[test]
 fn child_that_calls_until_killed() {
-    let (Ok(dir), Ok(name)) = (std::env::var(CHILD_DIR), std::env::var(CHILD_NAME)) else { return };
-    let settings = HistorySettings {
-        // Often and small, so that the end comes in the middle of everything.
-        flush_interval: Duration::from_millis(2),
-        segment_bytes: 16 << 10,
-        ..HistorySettings::default()
-    };
-    let history = open(Path::new(&dir), settings);
+    let Some((history, name)) = common::open_as_child() else { return };
     let mut out = std::io::stdout();
     let mut say = |what: &str, id: &str| out.write_all(format!("\n{what} {id}\n").as_bytes()).unwrap();
     for n in 0.. {
@@ -57,12 +46,12 @@ fn child_that_calls_until_killed() {
     }
 }
 
-#[test]
-fn a_killed_process_loses_no_money_that_was_set_aside() {
-    let dir = tempfile::tempdir().unwrap();
+on_every_history!(a_killed_process_loses_no_money_that_was_set_aside);
+
+fn a_killed_process_loses_no_money_that_was_set_aside(home: &Home) {
     let mut said: HashMap<String, Vec<&str>> = HashMap::new();
     for round in 0..8_u64 {
-        let mut child = start_child(dir.path(), &format!("p{round}"));
+        let mut child = home.start_child("child_that_calls_until_killed", &format!("p{round}"));
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let luck = RandomState::new().hash_one(round);
         if round % 2 == 1 {
@@ -82,11 +71,12 @@ fn a_killed_process_loses_no_money_that_was_set_aside() {
         }
         child.wait().unwrap();
     }
-    let history = open(dir.path(), patient());
+    let history = home.open();
+    history.flush().unwrap();
     let charged = check(&history, &said);
     assert!(charged > AT_ONCE, "{charged} calls were cut short");
     drop(history);
-    let history = open(dir.path(), patient());
+    let history = home.open();
     assert_eq!(history.lost_calls(), 0, "all are charged");
     assert_eq!(check(&history, &said), charged);
 }
@@ -128,14 +118,4 @@ fn hear(lines: impl Iterator<Item = String>, said: &mut HashMap<String, Vec<&'st
             }
         }
     }
-}
-
-fn start_child(dir: &Path, name: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_calls_until_killed", "--nocapture"])
-        .env(CHILD_DIR, dir)
-        .env(CHILD_NAME, name)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
 }

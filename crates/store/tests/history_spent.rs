@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{all_events, open, patient, request, step};
+use common::{Home, all_events, open, patient, request, step};
 use sprag_core::event::{Event, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
@@ -15,6 +15,13 @@ const QUARTER_MS: i64 = 15 * 60 * 1000;
 const START: i64 = 1_700_000_000_000 / QUARTER_MS * QUARTER_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
+on_every_history!(
+    money_counts_for_its_agent_its_key_and_everybody_at_once,
+    absurd_amounts_stop_nothing,
+    keys_and_limits_in_shadow_come_back,
+    the_key_of_money_is_kept_when_detail_is_not,
+);
+
 fn call(id: &str, agent: &str, key: Option<&str>, at: i64, cost: i64) -> Event {
     Event {
         agent: AgentName::parse(agent).unwrap(),
@@ -25,10 +32,8 @@ fn call(id: &str, agent: &str, key: Option<&str>, at: i64, cost: i64) -> Event {
     }
 }
 
-#[test]
-fn money_counts_for_its_agent_its_key_and_everybody_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), patient());
+fn money_counts_for_its_agent_its_key_and_everybody_at_once(home: &Home) {
+    let history = home.open();
     for event in [
         call("1", "a", Some("k1"), START - 1, 1),
         call("2", "a", Some("k1"), START, 10),
@@ -53,10 +58,8 @@ fn money_counts_for_its_agent_its_key_and_everybody_at_once() {
     assert!(none.agents.is_empty() && none.keys.is_empty() && none.everything == NanoUsd::ZERO);
 }
 
-#[test]
-fn absurd_amounts_stop_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), patient());
+fn absurd_amounts_stop_nothing(home: &Home) {
+    let history = home.open();
     for n in 0..3 {
         history.record(&call(&format!("{n}"), "a", Some("k"), START + n * QUARTER_MS, i64::MAX));
         history.record(&call(&format!("{n} again"), "a", Some("k"), START + n * QUARTER_MS, i64::MAX));
@@ -65,10 +68,8 @@ fn absurd_amounts_stop_nothing() {
     assert_eq!(history.spent_by_all(Timestamp(START)).unwrap().everything, NanoUsd(i64::MAX));
 }
 
-#[test]
-fn keys_and_limits_in_shadow_come_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), patient());
+fn keys_and_limits_in_shadow_come_back(home: &Home) {
+    let history = home.open();
     let would = |limit: Option<&str>| WouldBlock {
         reason: "budget_exceeded".into(),
         exceeded_limit: limit.map(str::to_owned),
@@ -84,10 +85,8 @@ fn keys_and_limits_in_shadow_come_back() {
     assert_eq!(all_events(&history, &EventFilter::default()).len(), 2);
 }
 
-#[test]
-fn the_key_of_money_is_kept_when_detail_is_not() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), HistorySettings { spool_bytes: 1, ..patient() });
+fn the_key_of_money_is_kept_when_detail_is_not(home: &Home) {
+    let history = home.open_with(HistorySettings { spool_bytes: 1, ..patient() });
     assert_eq!(history.record(&call("1", "a", Some("k1"), START, 5)), Recorded::MoneyOnly);
     assert_eq!(history.spent(Spender::Key("k1"), Timestamp(START)).unwrap(), NanoUsd(5));
 }

@@ -4,15 +4,17 @@ The engine is that of the PyPI package `chdb-core`: the real one, inside this pr
 the query in the address or the body, parameters (`param_x`), settings, the database, user and password, and errors as ClickHouse
 reports them. One query at a time. What is not here: native protocol, compression, sessions, progress headers.
 
-    front.py DIRECTORY [--port N] [--user NAME --password WORD]
+    front.py DIRECTORY [--port N] [--user NAME --password WORD] [--throw-away]
 
-Says `listening PORT` when it answers, and ends when its standard input does, so that no engine outlives the test that started it.
+Says `listening PORT` when it answers, and ends when its standard input does, so that no engine outlives the test that started it. With
+`--throw-away` it then deletes the directory too.
 """
 
 import argparse
 import base64
 import os
 import re
+import shutil
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -147,9 +149,11 @@ def quoted(value):
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def end_with_input():
+def end_with_input(to_delete):
     while sys.stdin.buffer.read(4096):
         pass
+    if to_delete:
+        shutil.rmtree(to_delete, ignore_errors=True)
     os._exit(0)
 
 
@@ -159,8 +163,10 @@ def main():
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--user")
     parser.add_argument("--password", default="")
+    parser.add_argument("--throw-away", action="store_true")
     options = parser.parse_args()
-    threading.Thread(target=end_with_input, daemon=True).start()
+    to_delete = options.directory if options.throw_away else None
+    threading.Thread(target=end_with_input, args=(to_delete,), daemon=True).start()
     Handler.engine = Engine(options.directory)
     Handler.credentials = (options.user, options.password) if options.user else None
     ThreadingHTTPServer.request_queue_size = 128

@@ -9,12 +9,13 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable that names a Python with the engine.
-const PYTHON: &str = "SPRAG_CHDB_PYTHON";
+/// The variable that names a Python with the engine. Not `SPRAG_…`: the program takes those for its configuration.
+const PYTHON: &str = "CHDB_PYTHON";
 const FRONT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clickhouse/front.py");
 const TEST_ENV: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.test-env/clickhouse/bin/python");
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -24,6 +25,7 @@ pub struct ClickHouseServer {
     python: PathBuf,
     directory: PathBuf,
     credentials: Option<(String, String)>,
+    is_thrown_away: bool,
     port: u16,
     process: Option<Child>,
 }
@@ -35,7 +37,18 @@ impl ClickHouseServer {
     /// When it is installed and does not start.
     #[must_use]
     pub fn start(directory: &Path) -> Option<ClickHouseServer> {
-        ClickHouseServer::launch(directory, None)
+        ClickHouseServer::launch(directory, None, false)
+    }
+
+    /// The server that all tests of this process share; each takes a database of its own. Its data goes with the process.
+    ///
+    /// # Panics
+    /// When it is installed and does not start.
+    #[must_use]
+    pub fn shared() -> Option<&'static ClickHouseServer> {
+        static SHARED: OnceLock<Option<ClickHouseServer>> = OnceLock::new();
+        let directory = || std::env::temp_dir().join(format!("sprag-clickhouse-{}", std::process::id()));
+        SHARED.get_or_init(|| ClickHouseServer::launch(&directory(), None, true)).as_ref()
     }
 
     /// The same, for one user only.
@@ -44,10 +57,14 @@ impl ClickHouseServer {
     /// When it is installed and does not start.
     #[must_use]
     pub fn start_for(directory: &Path, user: &str, password: &str) -> Option<ClickHouseServer> {
-        ClickHouseServer::launch(directory, Some((user.to_owned(), password.to_owned())))
+        ClickHouseServer::launch(directory, Some((user.to_owned(), password.to_owned())), false)
     }
 
-    fn launch(directory: &Path, credentials: Option<(String, String)>) -> Option<ClickHouseServer> {
+    fn launch(
+        directory: &Path,
+        credentials: Option<(String, String)>,
+        is_thrown_away: bool,
+    ) -> Option<ClickHouseServer> {
         let python = match python() {
             Ok(python) => python,
             Err(why) => {
@@ -56,7 +73,7 @@ impl ClickHouseServer {
             }
         };
         let directory = directory.to_owned();
-        let mut server = ClickHouseServer { python, directory, credentials, port: 0, process: None };
+        let mut server = ClickHouseServer { python, directory, credentials, is_thrown_away, port: 0, process: None };
         server.restart();
         Some(server)
     }
@@ -92,6 +109,9 @@ impl ClickHouseServer {
         command.arg(FRONT).arg(&self.directory).args(["--port", &self.port.to_string()]);
         if let Some((user, password)) = &self.credentials {
             command.args(["--user", user, "--password", password]);
+        }
+        if self.is_thrown_away {
+            command.arg("--throw-away");
         }
         // Its input ends with this process, and it with its input.
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

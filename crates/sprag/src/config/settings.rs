@@ -15,6 +15,7 @@ use sprag_core::loops::Rules;
 use sprag_core::policy::{Budget, Policy, Zone};
 use sprag_core::price::PriceOverride;
 use sprag_core::wire::{Family, Manner, Manners, Reason};
+use sprag_store::history::ClickHouseSettings;
 
 use super::alerts::Alerts;
 use super::base_url::BaseUrl;
@@ -246,7 +247,7 @@ pub struct State {
 }
 
 /// What is recorded, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
     /// How long events are kept.
     pub retention: Duration,
@@ -258,6 +259,8 @@ pub struct Events {
     pub max_spool_bytes: u64,
     /// Largest database; none for no limit.
     pub max_db_bytes: Option<u64>,
+    /// The history that this node shares with others.
+    pub clickhouse: Option<ClickHouseSettings>,
 }
 
 /// What calls cost.

@@ -56,6 +56,8 @@ pub use spool::{Recorded, SpoolStatus};
 pub enum History {
     /// In one SQLite file of the data directory.
     Sqlite(EmbeddedHistory),
+    /// In ClickHouse, with those of other nodes.
+    ClickHouse(ClickHouseHistory),
 }
 
 /// How events are kept.
@@ -73,6 +75,8 @@ pub struct HistorySettings {
     pub run_retention_days: u32,
     /// Days that sums of money are kept.
     pub spend_retention_days: u32,
+    /// Days that sums by the minute are kept: a chart of the last hour needs no more.
+    pub minute_retention_days: u32,
     /// Size of the database above which the oldest events go, whatever their age.
     pub max_db_bytes: Option<u64>,
     /// The history that this node shares with others; its own database then only holds what it needs itself.
@@ -99,6 +103,7 @@ impl Default for HistorySettings {
             retention_days: 30,
             run_retention_days: 90,
             spend_retention_days: 400,
+            minute_retention_days: 2,
             max_db_bytes: None,
             clickhouse: None,
         }
@@ -106,6 +111,17 @@ impl Default for HistorySettings {
 }
 
 impl History {
+    /// Opens the history that the settings name: a shared one, or this node's own.
+    ///
+    /// # Errors
+    /// Those of [`History::open_embedded`]. A shared one that is away is none: what is recorded waits for it.
+    pub fn open(dir: Arc<DataDir>, settings: HistorySettings) -> Result<History, StoreError> {
+        match settings.clickhouse.clone() {
+            Some(clickhouse) => ClickHouseHistory::open(dir, settings, clickhouse).map(History::ClickHouse),
+            None => History::open_embedded(dir, settings),
+        }
+    }
+
     /// Opens the embedded history, after moving what an earlier process left in the spool into the database. Calls that
     /// it left under way are charged what was set aside for them ([`History::lost_calls`]).
     ///
@@ -124,6 +140,7 @@ impl History {
     pub fn opened(&self, call: &OpenCall) -> bool {
         match self {
             History::Sqlite(history) => history.opened(call),
+            History::ClickHouse(history) => history.opened(call),
         }
     }
 
@@ -132,6 +149,7 @@ impl History {
     pub fn lost_calls(&self) -> u64 {
         match self {
             History::Sqlite(history) => history.lost_calls(),
+            History::ClickHouse(history) => history.lost_calls(),
         }
     }
 
@@ -139,6 +157,7 @@ impl History {
     pub fn record(&self, event: &Event) -> Recorded {
         match self {
             History::Sqlite(history) => history.record(event),
+            History::ClickHouse(history) => history.record(event),
         }
     }
 
@@ -149,6 +168,19 @@ impl History {
     pub fn flush(&self) -> Result<(), StoreError> {
         match self {
             History::Sqlite(history) => history.flush(),
+            History::ClickHouse(history) => history.flush(),
+        }
+    }
+
+    /// Waits until everything recorded so far is where the next start finds it: in this node's own database. A shared history may
+    /// get it later.
+    ///
+    /// # Errors
+    /// When the disk does not take it now.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        match self {
+            History::Sqlite(history) => history.flush(),
+            History::ClickHouse(history) => history.settle(),
         }
     }
 
@@ -159,6 +191,7 @@ impl History {
     pub fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
         match self {
             History::Sqlite(history) => history.prune(now),
+            History::ClickHouse(history) => history.prune(now),
         }
     }
 
@@ -167,6 +200,7 @@ impl History {
     pub fn status(&self) -> HistoryStatus {
         match self {
             History::Sqlite(history) => history.status(),
+            History::ClickHouse(history) => history.status(),
         }
     }
 
@@ -177,6 +211,7 @@ impl History {
     pub fn events(&self, filter: &EventFilter, cursor: Option<&str>, limit: u32) -> Result<Page<Event>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().events(filter, cursor, limit),
+            History::ClickHouse(history) => history.reader().events(filter, cursor, limit),
         }
     }
 
@@ -187,6 +222,7 @@ impl History {
     pub fn runs(&self, filter: &RunFilter, cursor: Option<&str>, limit: u32) -> Result<Page<RunRow>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().runs(filter, cursor, limit),
+            History::ClickHouse(history) => history.reader().runs(filter, cursor, limit),
         }
     }
 
@@ -197,6 +233,7 @@ impl History {
     pub fn run(&self, key: &RunKey) -> Result<Option<RunRow>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().run(key),
+            History::ClickHouse(history) => history.reader().run(key),
         }
     }
 
@@ -207,6 +244,7 @@ impl History {
     pub fn children(&self, key: &RunKey) -> Result<Vec<RunRow>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().children(key),
+            History::ClickHouse(history) => history.reader().children(key),
         }
     }
 
@@ -217,6 +255,7 @@ impl History {
     pub fn run_totals(&self, key: &RunKey) -> Result<Option<RunTotals>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().run_totals(key),
+            History::ClickHouse(history) => history.reader().run_totals(key),
         }
     }
 
@@ -227,6 +266,7 @@ impl History {
     pub fn would_stop(&self, key: &RunKey) -> Result<Option<WouldStop>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().would_stop(key),
+            History::ClickHouse(history) => history.reader().would_stop(key),
         }
     }
 
@@ -237,6 +277,7 @@ impl History {
     pub fn evidence(&self, key: &RunKey) -> Result<Vec<StepRow>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().evidence(key),
+            History::ClickHouse(history) => history.reader().evidence(key),
         }
     }
 
@@ -247,6 +288,7 @@ impl History {
     pub fn shadow_report(&self, since: Timestamp, until: Timestamp) -> Result<ShadowReport, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().shadow_report(since, until, SHADOW_EVENTS),
+            History::ClickHouse(history) => history.reader().shadow_report(since, until, SHADOW_EVENTS),
         }
     }
 
@@ -257,6 +299,7 @@ impl History {
     pub fn shadow_runs(&self, span: (Timestamp, Timestamp), most: u32) -> Result<Vec<ShadowRun>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().shadow_runs(span, most, SHADOW_EVENTS),
+            History::ClickHouse(history) => history.reader().shadow_runs(span, most, SHADOW_EVENTS),
         }
     }
 
@@ -267,6 +310,7 @@ impl History {
     pub fn findings(&self, since: Timestamp) -> Result<FindingsReport, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().findings(since, FINDING_CALLS),
+            History::ClickHouse(history) => history.reader().findings(since, FINDING_CALLS),
         }
     }
 
@@ -277,6 +321,7 @@ impl History {
     pub fn calls_with_findings(&self, cursor: Option<&str>, limit: u32) -> Result<Page<Event>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().calls_with_findings(cursor, limit),
+            History::ClickHouse(history) => history.reader().calls_with_findings(cursor, limit),
         }
     }
 
@@ -292,6 +337,7 @@ impl History {
     ) -> Result<Vec<AgentBucket>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().agent_series(agent, span, quarters),
+            History::ClickHouse(history) => history.reader().agent_series(agent, span, quarters),
         }
     }
 
@@ -302,6 +348,7 @@ impl History {
     pub fn totals(&self, since: Timestamp, agent: Option<&AgentName>) -> Result<Totals, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().totals(since, agent),
+            History::ClickHouse(history) => history.reader().totals(since, agent),
         }
     }
 
@@ -312,6 +359,7 @@ impl History {
     pub fn series(&self, span: Span, now: Timestamp, agent: Option<&AgentName>) -> Result<Series, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().series(span, now, agent),
+            History::ClickHouse(history) => history.reader().series(span, now, agent),
         }
     }
 
@@ -322,6 +370,7 @@ impl History {
     pub fn top_agents(&self, span: Span, now: Timestamp, by: TopBy, limit: u32) -> Result<Vec<AgentShare>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().top_agents(span, now, by, limit),
+            History::ClickHouse(history) => history.reader().top_agents(span, now, by, limit),
         }
     }
 
@@ -332,6 +381,7 @@ impl History {
     pub fn recent_stops(&self, limit: u32) -> Result<Vec<RecentStop>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().recent_stops(limit),
+            History::ClickHouse(history) => history.reader().recent_stops(limit),
         }
     }
 
@@ -344,6 +394,7 @@ impl History {
         self.flush()?;
         match self {
             History::Sqlite(history) => history.reader().spent(of, since),
+            History::ClickHouse(history) => history.reader().spent(of, since),
         }
     }
 
@@ -355,6 +406,7 @@ impl History {
         self.flush()?;
         match self {
             History::Sqlite(history) => history.reader().spent_by_all(since, SPENDERS),
+            History::ClickHouse(history) => history.reader().spent_by_all(since, SPENDERS),
         }
     }
 
@@ -365,6 +417,7 @@ impl History {
     pub fn agent(&self, name: &AgentName) -> Result<Option<AgentRow>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().agent(name),
+            History::ClickHouse(history) => history.reader().agent(name),
         }
     }
 
@@ -376,6 +429,7 @@ impl History {
     pub fn agents(&self, name_part: &str, cursor: Option<&str>, limit: u32) -> Result<Page<AgentRow>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().agents(name_part, cursor, limit),
+            History::ClickHouse(history) => history.reader().agents(name_part, cursor, limit),
         }
     }
 
@@ -386,6 +440,7 @@ impl History {
     pub fn agent_names(&self, most: u32) -> Result<Vec<AgentName>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().agent_names(most),
+            History::ClickHouse(history) => history.reader().agent_names(most),
         }
     }
 
@@ -396,6 +451,7 @@ impl History {
     pub fn seen_of(&self, names: &[AgentName]) -> Result<Vec<AgentName>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().seen_of(names),
+            History::ClickHouse(history) => history.reader().seen_of(names),
         }
     }
 
@@ -407,6 +463,7 @@ impl History {
     pub fn spent_by(&self, names: &[AgentName], since: Timestamp) -> Result<Vec<(AgentName, NanoUsd)>, StoreError> {
         match self {
             History::Sqlite(history) => history.reader().spent_by(names, since),
+            History::ClickHouse(history) => history.reader().spent_by(names, since),
         }
     }
 }

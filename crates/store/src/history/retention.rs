@@ -7,8 +7,6 @@ use super::HistorySettings;
 use super::clickhouse;
 use super::tally::{DAY_MS, MINUTE_MS, SLOT_MS};
 
-/// Days that sums by the minute are kept: a chart of the last hour needs no more.
-const MINUTE_DAYS: u32 = 2;
 /// Minutes that those of each agent are kept: the part of the last hour that no whole slot covers lies in them.
 const AGENT_MINUTES: i64 = 120;
 /// How long events stay on a node after they were sent: what stops have saved is counted from the latest of a run.
@@ -44,7 +42,7 @@ pub(super) fn prune_batch(
     let runs = delete(connection, OLD_RUNS, before(settings.run_retention_days))?;
     let spend = delete(connection, OLD_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
     let key_spend = delete(connection, OLD_KEY_SPEND, before(settings.spend_retention_days).div_euclid(SLOT_MS))?;
-    let series = delete(connection, OLD_MINUTES, before(MINUTE_DAYS).div_euclid(MINUTE_MS))?
+    let series = delete(connection, OLD_MINUTES, before(settings.minute_retention_days).div_euclid(MINUTE_MS))?
         + delete(connection, OLD_AGENT_MINUTES, now.0.div_euclid(MINUTE_MS) - AGENT_MINUTES)?
         + delete(connection, OLD_SLOTS, before(settings.spend_retention_days).div_euclid(SLOT_MS))?
         + delete(connection, OLD_DAYS, before(settings.spend_retention_days).div_euclid(DAY_MS))?;

@@ -102,6 +102,26 @@ pub(crate) struct Recording {
     pub(crate) dropped: u64,
     pub(crate) lost: u64,
     pub(crate) in_database: u64,
+    /// The way to the history that many nodes share; absent where this node has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shared: Option<SharedRecording>,
+}
+
+/// How events reach the history that many nodes share. Counts are since the start, but for `dropped`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SharedRecording {
+    pub(crate) ok: bool,
+    /// Why nothing arrives, or what was given up.
+    pub(crate) problems: Vec<String>,
+    /// Events that arrived.
+    pub(crate) sent: u64,
+    /// Events that wait on this node.
+    pub(crate) waiting: u64,
+    /// When the oldest of them happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) oldest_waiting: Option<String>,
+    /// Events whose detail was given up; their money arrives all the same.
+    pub(crate) dropped: u64,
 }
 
 /// How the link to what several Sprags share is. Counts are since the start.

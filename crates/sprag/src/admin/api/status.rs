@@ -5,7 +5,7 @@ use axum::extract::State;
 use sprag_core::dlp::Surface;
 use sprag_core::time::Timestamp;
 
-use super::model::{DlpStatus, Recording, SharedState, Status, Sums};
+use super::model::{DlpStatus, Recording, SharedRecording, SharedState, Status, Sums};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
 use crate::link::Link;
@@ -58,6 +58,14 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
             dropped: history.spool.dropped,
             lost: history.spool.lost,
             in_database: history.ingest.ingested,
+            shared: history.shared.map(|shared| SharedRecording {
+                ok: shared.problem.is_none(),
+                problems: admin.behind(),
+                sent: shared.sent,
+                waiting: shared.waiting,
+                oldest_waiting: shared.oldest_waiting.map(Timestamp::to_rfc3339),
+                dropped: shared.dropped,
+            }),
         },
         shared_state: admin.app.link.as_ref().map(SharedState::new),
         today: Sums::new(since, &totals),

@@ -212,6 +212,15 @@ pub struct Events {
     /// Largest database in MiB; the oldest events go first. 0 is no limit.
     #[schemars(range(min = 0, max = 1_073_741_824))]
     pub max_db_mib: u64,
+    /// ClickHouse that many nodes send their events to, and read pages from. Without one, each node has its own.
+    #[schemars(example = &"http://user:password@localhost:8123/sprag")]
+    pub clickhouse: Option<Secret>,
+    /// Most events that go to ClickHouse at once.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub batch_events: u64,
+    /// Longest time that events wait for others to go to ClickHouse with.
+    #[schemars(range(min = 100, max = 60_000))]
+    pub batch_ms: u64,
 }
 
 impl Default for Proxy {
@@ -254,6 +263,15 @@ impl Default for Runs {
 
 impl Default for Events {
     fn default() -> Events {
-        Events { retention_days: 30, run_retention_days: 90, flush_ms: 500, max_spool_mib: 1024, max_db_mib: 0 }
+        Events {
+            retention_days: 30,
+            run_retention_days: 90,
+            flush_ms: 500,
+            max_spool_mib: 1024,
+            max_db_mib: 0,
+            clickhouse: None,
+            batch_events: 10_000,
+            batch_ms: 1000,
+        }
     }
 }

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use sprag_core::event::RunOrigin;
 use sprag_core::wire::Family;
+use sprag_store::history::{ClickHouseAddress, ClickHouseSettings};
 use tracing_subscriber::EnvFilter;
 
 use super::environment::Environment;
@@ -56,6 +57,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     let alerts = alerts::resolve(&file.alerts, environment, &mut problems);
     let jwt = jwt::resolve(&file.jwt, environment, &mut problems);
     let state = state::resolve(&file.state, &mut problems);
+    let events = events(&file.events, &mut problems);
 
     let (Some(listen), Some(admin_listen), true) = (listen, admin_listen, problems.is_empty()) else {
         return Err(problems);
@@ -86,7 +88,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
             reasons,
         },
         state,
-        events: events(&file.events),
+        events,
         prices: Prices { unpriced: file.prices.unpriced, overrides },
         jwt,
         alerts,
@@ -132,7 +134,7 @@ fn proxy(file: &file::Proxy, listen: SocketAddr) -> Proxy {
     }
 }
 
-fn events(file: &file::Events) -> Events {
+fn events(file: &file::Events, problems: &mut Vec<Problem>) -> Events {
     let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
     let bytes = |mib: u64| mib.saturating_mul(1 << 20);
     Events {
@@ -141,6 +143,15 @@ fn events(file: &file::Events) -> Events {
         flush: Duration::from_millis(file.flush_ms),
         max_spool_bytes: bytes(file.max_spool_mib),
         max_db_bytes: (file.max_db_mib > 0).then(|| bytes(file.max_db_mib)),
+        clickhouse: file.clickhouse.as_ref().and_then(|address| {
+            let address = ClickHouseAddress::parse(address.reveal().trim());
+            let address = address.map_err(|error| problems.push(told("events.clickhouse", &error))).ok()?;
+            Some(ClickHouseSettings {
+                address,
+                batch_events: u32::try_from(file.batch_events).unwrap_or(u32::MAX),
+                batch_age: Duration::from_millis(file.batch_ms),
+            })
+        }),
     }
 }
 

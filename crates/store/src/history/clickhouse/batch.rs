@@ -121,11 +121,13 @@ FROM events WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3";
 macro_rules! exact_sum {
     ($column:literal) => {
         concat!(
-            "CAST(min(sum(",
+            "iif(total(",
+            $column,
+            ") < 9223372036854774784.0, sum(",
             $column,
             " >> 20) * 1048576 + sum(",
             $column,
-            " & 1048575), 9223372036854774784.0) AS INTEGER)"
+            " & 1048575), 9223372036854775807)"
         )
     };
 }

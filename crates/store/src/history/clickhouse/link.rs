@@ -100,7 +100,7 @@ impl Link {
         let what_to_do = match refused.code {
             None => "; check that it runs and that `[events] clickhouse` names it",
             Some(516 | 192 | 193 | 194) => "; check user and password in `[events] clickhouse`",
-            Some(497) => "; give the user of `[events] clickhouse` the rights that docs/scaling.md names",
+            Some(497) => "; give the user of `[events] clickhouse` the rights that docs/clickhouse.md names",
             Some(_) => "",
         };
         let message = format!("ClickHouse at {}: {}{what_to_do}", self.address, refused.message);

@@ -6,10 +6,8 @@
 use super::link::{Link, Refused, UNKNOWN_DATABASE};
 use crate::history::HistorySettings;
 
-const MIGRATIONS: [&str; 2] = [include_str!("schema/001_events.sql"), include_str!("schema/002_sums.sql")];
-
-/// Days that sums by the minute are kept: charts of the last hours need no more.
-const MINUTE_DAYS: u32 = 2;
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema/001_events.sql"), include_str!("schema/002_sums.sql"), include_str!("schema/003_notes.sql")];
 
 /// Brings the tables up to date.
 pub(super) fn prepare(link: &Link, settings: &HistorySettings) -> Result<(), Refused> {
@@ -37,9 +35,11 @@ pub(super) fn prepare(link: &Link, settings: &HistorySettings) -> Result<(), Ref
 
 /// Sets how long each table keeps its rows, where that has changed. Days and months that are over go whole.
 fn keep_for(link: &Link, settings: &HistorySettings) -> Result<(), Refused> {
-    let (events, runs, spend) = (settings.retention_days, settings.run_retention_days, settings.spend_retention_days);
+    let (events, minutes) = (settings.retention_days, settings.minute_retention_days);
+    let (runs, spend) = (settings.run_retention_days, settings.spend_retention_days);
     for (table, moment, days) in [
         ("events", "intDiv(at, 1000)", events),
+        ("notes", "intDiv(at, 1000)", events),
         ("run_hours", "hour * 3600", runs),
         ("run_acts", "intDiv(at, 1000)", runs),
         ("node_runs", "intDiv(last_at, 1000)", runs),
@@ -47,8 +47,8 @@ fn keep_for(link: &Link, settings: &HistorySettings) -> Result<(), Refused> {
         ("node_spend", "slot * 900", spend),
         ("node_slot_totals", "slot * 900", spend),
         ("node_key_spend", "slot * 900", spend),
-        ("node_minute_totals", "minute * 60", MINUTE_DAYS),
-        ("node_agent_minutes", "minute * 60", MINUTE_DAYS),
+        ("node_minute_totals", "minute * 60", minutes),
+        ("node_agent_minutes", "minute * 60", minutes),
         ("node_agent_days", "day * 86400", spend),
     ] {
         // A date and not a time: days go up to the year 2149, and no sum of days passes that.

@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS notes (
     dlp         String CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
-PARTITION BY toYYYYMMDD(fromUnixTimestamp64Milli(at, 'UTC'))
+PARTITION BY toYYYYMMDD(toDateTime(intDiv(at, 1000), 'UTC'))
 ORDER BY (at, id)
 SETTINGS ttl_only_drop_parts = 1;
 
