@@ -84,6 +84,8 @@ pub const SPOOL_HELD_BYTES: usize = 4 << 20;
 pub const EVENT_LINE_BYTES: usize = 64 << 10;
 /// Most rows of one page of a listing.
 pub const PAGE_ROWS: u32 = 500;
+/// Runs of a shared history that are looked at for one page of their listing.
+pub const LISTED_CANDIDATES: usize = 20_000;
 /// Agents that are looked at for one page of their listing; what is rare among more is found on later pages.
 pub const AGENTS_WALKED: usize = 50_000;
 /// Names of agents that a page offers to whoever writes one.

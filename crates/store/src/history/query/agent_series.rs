@@ -23,6 +23,15 @@ pub struct AgentBucket {
     pub cost: NanoUsd,
 }
 
+impl AgentBucket {
+    /// The buckets from one moment to another, in which nothing has happened. Each is a number of quarters of an hour.
+    pub(in crate::history) fn empty(since: Timestamp, until: Timestamp, quarters: u32) -> Vec<AgentBucket> {
+        let bucket_ms = i64::from(quarters.max(1)) * SLOT_MS;
+        let numbers = since.0.div_euclid(bucket_ms)..=until.0.div_euclid(bucket_ms);
+        numbers.map(|number| AgentBucket { at: Timestamp(number * bucket_ms), ..AgentBucket::default() }).collect()
+    }
+}
+
 impl Reader {
     /// One bucket after the other from the one in which `since` lies to the one in which `until` lies, empty ones too.
     /// A bucket is a number of quarters of an hour.
@@ -32,6 +41,7 @@ impl Reader {
         (since, until): (Timestamp, Timestamp),
         quarters: u32,
     ) -> Result<Vec<AgentBucket>, StoreError> {
+        let mut buckets = AgentBucket::empty(since, until, quarters);
         let quarters = i64::from(quarters.max(1));
         let bucket_ms = quarters * SLOT_MS;
         let (first, last) = (since.0.div_euclid(bucket_ms), until.0.div_euclid(bucket_ms));
@@ -50,12 +60,13 @@ impl Reader {
             let cost = NanoUsd(sum_of_halves(row, 3)?);
             Ok(AgentBucket { at, requests: rows::count(row, 1)?, blocked: rows::count(row, 2)?, cost })
         })?;
-        let mut found = found.into_iter().peekable();
-        let bucket = |number: i64| {
-            let at = Timestamp(number * bucket_ms);
-            found.next_if(|bucket| bucket.at == at).unwrap_or(AgentBucket { at, ..AgentBucket::default() })
-        };
-        Ok((first..=last).map(bucket).collect())
+        for bucket in found {
+            let place = usize::try_from(bucket.at.0 / bucket_ms - first).ok();
+            if let Some(empty) = place.and_then(|place| buckets.get_mut(place)) {
+                *empty = bucket;
+            }
+        }
+        Ok(buckets)
     }
 }
 

@@ -97,7 +97,7 @@ fn agents_sql(name_part: &str, cursor: Option<&str>, limit: u32) -> Result<(Stri
     let part = Some(name_part.to_ascii_lowercase()).filter(|part| !part.is_empty());
     conditions.and_maybe("instr(lower(agent), ?) > 0", part);
     if let Some(cursor) = cursor {
-        let (at, name) = place(cursor).ok_or_else(|| StoreError::BadCursor(cursor.chars().take(64).collect()))?;
+        let (at, name) = agent_place(cursor).ok_or_else(|| StoreError::BadCursor(cursor.chars().take(64).collect()))?;
         conditions.only("(last_at, agent) < (?, ?)");
         conditions.values.extend([Value::from(at), Value::from(name.to_owned())]);
     }
@@ -129,7 +129,7 @@ fn among(names: &[AgentName]) -> Conditions {
 }
 
 /// The time and the name of a cursor.
-fn place(cursor: &str) -> Option<(i64, &str)> {
+pub(in crate::history) fn agent_place(cursor: &str) -> Option<(i64, &str)> {
     let (at, name) = cursor.split_once('.')?;
     Some((at.parse().ok()?, name)).filter(|(_, name)| AgentName::parse(name).is_ok())
 }

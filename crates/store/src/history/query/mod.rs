@@ -33,6 +33,7 @@ use crate::sqlite::open_reader;
 
 pub use agent_series::AgentBucket;
 pub use agents::AgentRow;
+pub(super) use agents::agent_place;
 pub use evidence::StepRow;
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
@@ -41,8 +42,10 @@ pub use runs::{RunRow, RunStatus, RunStopped};
 pub use series::{AgentShare, Bucket, Series, Span, TopBy};
 pub use shadow::{ShadowDetector, ShadowLimit, ShadowReport, WouldStop};
 pub use shadow_runs::ShadowRun;
+pub(super) use shadow_runs::is_natural_end;
 pub use spent::{Spender, SpentByAll};
 pub use stops::RecentStop;
+pub(super) use stops::latest_stops;
 
 /// A part of a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]

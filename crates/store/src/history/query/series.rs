@@ -100,6 +100,32 @@ impl Span {
     }
 }
 
+impl Series {
+    /// The steps of a span in which nothing has happened.
+    pub(in crate::history) fn empty(span: Span, now: Timestamp, is_of_agent: bool) -> Series {
+        let (bucket_ms, count) = span.steps(is_of_agent);
+        let first = now.0.div_euclid(bucket_ms) - (count - 1);
+        let bucket = |n: i64| Bucket { at: Timestamp((first + n).saturating_mul(bucket_ms)), ..Bucket::default() };
+        Series { bucket_ms, buckets: (0..count).map(bucket).collect() }
+    }
+
+    /// When the first step begins.
+    pub(in crate::history) fn first_at(&self) -> i64 {
+        self.buckets.first().map_or(0, |bucket| bucket.at.0)
+    }
+
+    /// Adds what happened in a part of a step.
+    pub(in crate::history) fn add(&mut self, part: &Bucket) {
+        let place = part.at.0.div_euclid(self.bucket_ms) - self.first_at().div_euclid(self.bucket_ms);
+        // What lies in the future came from a clock that was wrong.
+        let Some(bucket) = usize::try_from(place).ok().and_then(|place| self.buckets.get_mut(place)) else { return };
+        bucket.requests = bucket.requests.saturating_add(part.requests);
+        bucket.blocked = bucket.blocked.saturating_add(part.blocked);
+        bucket.errors = bucket.errors.saturating_add(part.errors);
+        bucket.cost = NanoUsd(bucket.cost.0.saturating_add(part.cost.0));
+    }
+}
+
 impl Reader {
     pub(in crate::history) fn series(
         &self,
@@ -107,24 +133,21 @@ impl Reader {
         now: Timestamp,
         agent: Option<&AgentName>,
     ) -> Result<Series, StoreError> {
-        let (bucket_ms, count) = span.steps(agent.is_some());
-        let first = now.0.div_euclid(bucket_ms) - (count - 1);
-        let bucket = |n: i64| Bucket { at: Timestamp((first + n).saturating_mul(bucket_ms)), ..Bucket::default() };
-        let mut buckets: Vec<Bucket> = (0..count).map(bucket).collect();
-        let (sql, conditions, row_ms) = series_sql(span, first.saturating_mul(bucket_ms), agent);
+        let mut series = Series::empty(span, now, agent.is_some());
+        let (sql, conditions, row_ms) = series_sql(span, series.first_at(), agent);
         let found = self.list(&sql, conditions, |row| {
-            Ok((row.get::<_, i64>(0)?, rows::count(row, 1)?, rows::count(row, 2)?, rows::count(row, 3)?, row.get(4)?))
+            Ok(Bucket {
+                at: Timestamp(row.get::<_, i64>(0)?.saturating_mul(row_ms)),
+                requests: rows::count(row, 1)?,
+                blocked: rows::count(row, 2)?,
+                errors: rows::count(row, 3)?,
+                cost: NanoUsd(row.get(4)?),
+            })
         })?;
-        for (at, requests, blocked, errors, cost) in found {
-            let place = at.saturating_mul(row_ms).div_euclid(bucket_ms) - first;
-            // What lies in the future came from a clock that was wrong.
-            let Some(bucket) = usize::try_from(place).ok().and_then(|place| buckets.get_mut(place)) else { continue };
-            bucket.requests = bucket.requests.saturating_add(requests);
-            bucket.blocked = bucket.blocked.saturating_add(blocked);
-            bucket.errors = bucket.errors.saturating_add(errors);
-            bucket.cost = NanoUsd(bucket.cost.0.saturating_add(cost));
+        for bucket in &found {
+            series.add(bucket);
         }
-        Ok(Series { bucket_ms, buckets })
+        Ok(series)
     }
 
     pub(in crate::history) fn top_agents(
@@ -134,8 +157,7 @@ impl Reader {
         by: TopBy,
         limit: u32,
     ) -> Result<Vec<AgentShare>, StoreError> {
-        let (bucket_ms, count) = span.steps(false);
-        let first_at = (now.0.div_euclid(bucket_ms) - (count - 1)).saturating_mul(bucket_ms);
+        let first_at = Series::empty(span, now, false).first_at();
         let (sql, conditions) = top_sql(span, first_at, by, limit);
         self.list(&sql, conditions, |row: &Row<'_>| {
             Ok(AgentShare {

@@ -52,13 +52,17 @@ impl Reader {
             let filter = EventFilter { run: Some(run.clone()), requests_only: true, ..EventFilter::default() };
             let last = self.events(&filter, None, 1)?.items.pop();
             let ended_well = last.as_ref().is_some_and(|event| {
-                let is_natural = event.finish.as_deref().is_some_and(|finish| NATURAL_ENDS.contains(&finish));
-                is_natural && event.tools.is_empty() && !event.blocked && event.status < 400
+                is_natural_end(event.finish.as_deref(), !event.tools.is_empty(), event.blocked, event.status)
             });
             runs.push(ShadowRun { run, would, ended_well, finish: last.and_then(|event| event.finish) });
         }
         Ok(runs)
     }
+}
+
+/// A last request after which the model had nothing more to ask for.
+pub(in crate::history) fn is_natural_end(finish: Option<&str>, has_tools: bool, blocked: bool, status: u16) -> bool {
+    finish.is_some_and(|finish| NATURAL_ENDS.contains(&finish)) && !has_tools && !blocked && status < 400
 }
 
 #[cfg(test)]

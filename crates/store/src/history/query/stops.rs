@@ -54,17 +54,26 @@ impl Reader {
         };
         let mut stops = find(STOPPED_RUNS, limit as u32, true)?;
         stops.extend(find(SWITCHED_AGENTS, limit as u32, true)?);
-        let mut known: HashSet<(AgentName, Option<RunId>)> =
-            stops.iter().map(|stop| (stop.agent.clone(), stop.run.clone())).collect();
-        let refused = find(REFUSED, PAGE_ROWS, false)?;
-        let is_first = |stop: &RecentStop| {
-            !ECHOES.contains(&stop.reason.as_str()) && known.insert((stop.agent.clone(), stop.run.clone()))
-        };
-        stops.extend(refused.into_iter().filter(is_first));
-        stops.sort_by_key(|stop| std::cmp::Reverse(stop.at));
-        stops.truncate(limit);
-        Ok(stops)
+        Ok(latest_stops(stops, find(REFUSED, PAGE_ROWS, false)?, limit))
     }
+}
+
+/// The latest of what was stopped for longer and of refusals, which come latest first; each run and agent once.
+pub(in crate::history) fn latest_stops(
+    lasting: Vec<RecentStop>,
+    refused: impl IntoIterator<Item = RecentStop>,
+    limit: usize,
+) -> Vec<RecentStop> {
+    let mut stops = lasting;
+    let mut known: HashSet<(AgentName, Option<RunId>)> =
+        stops.iter().map(|stop| (stop.agent.clone(), stop.run.clone())).collect();
+    let is_first = |stop: &RecentStop| {
+        !ECHOES.contains(&stop.reason.as_str()) && known.insert((stop.agent.clone(), stop.run.clone()))
+    };
+    stops.extend(refused.into_iter().filter(is_first));
+    stops.sort_by_key(|stop| std::cmp::Reverse(stop.at));
+    stops.truncate(limit);
+    stops
 }
 
 fn read(row: &Row<'_>, is_lasting: bool) -> rusqlite::Result<RecentStop> {
