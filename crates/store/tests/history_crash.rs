@@ -31,6 +31,10 @@ fn child_that_records_until_killed() {
         };
         assert_eq!(history.record(&event), Recorded::Whole);
         out.write_all(format!("recorded {}\n", event.id).as_bytes()).unwrap();
+        // Not far ahead of what has arrived, so that the end comes while something is sent.
+        while history.status().shared.is_some_and(|shared| shared.sent + 600 < n) {
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{all_events, key, opening, patient, request, step};
+use common::{Home, all_events, key, opening, patient, request, step};
 use rusqlite::Connection;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
@@ -50,14 +50,14 @@ impl Drop for SmallDisk {
 }
 
 fn open_on(disk: &SmallDisk, settings: HistorySettings) -> History {
-    History::open_embedded(Arc::new(DataDir::open(&disk.path.join("data")).unwrap()), settings).unwrap()
+    History::open(Arc::new(DataDir::open(&disk.path.join("data")).unwrap()), settings).unwrap()
 }
 
-#[test]
-fn a_full_disk_stops_recording_until_there_is_room() {
-    let dir = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(dir.path()) else { return };
-    let history = open_on(&disk, patient());
+on_every_history!(a_full_disk_stops_recording_until_there_is_room);
+
+fn a_full_disk_stops_recording_until_there_is_room(home: &Home) {
+    let Some(disk) = SmallDisk::mount(home.path()) else { return };
+    let history = open_on(&disk, home.settings(patient()));
     history.record(&step("before", "r", 1));
     history.flush().unwrap();
     let ballast = disk.fill();

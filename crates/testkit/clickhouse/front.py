@@ -141,6 +141,17 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    """Takes many connections at once, and no notice of clients that go away: tests kill them."""
+
+    request_queue_size = 128
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def identifier(name):
     return "`" + name.replace("`", "") + "`"
 
@@ -169,8 +180,7 @@ def main():
     threading.Thread(target=end_with_input, args=(to_delete,), daemon=True).start()
     Handler.engine = Engine(options.directory)
     Handler.credentials = (options.user, options.password) if options.user else None
-    ThreadingHTTPServer.request_queue_size = 128
-    server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
+    server = Server(("127.0.0.1", options.port), Handler)
     print(f"listening {server.server_port}", flush=True)
     server.serve_forever()
 

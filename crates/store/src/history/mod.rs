@@ -38,7 +38,7 @@ use crate::error::StoreError;
 use crate::run_key::RunKey;
 use crate::state::RunTotals;
 
-pub use clickhouse::{ClickHouseAddress, ClickHouseHistory, ClickHouseSettings, ForwardStatus};
+pub use clickhouse::{ClickHouseAddress, ClickHouseHistory, ClickHouseSettings, ForwardStatus, PATIENCE};
 pub use elsewhere::HistoryElsewhere;
 pub use embedded::EmbeddedHistory;
 pub use handover::{HandedOver, Handover};
@@ -385,16 +385,18 @@ impl History {
         }
     }
 
-    /// Money since the quarter of an hour in which `since` lies, with everything recorded so far. Waits for the database:
-    /// not for the path of a request.
+    /// Money since the quarter of an hour in which `since` lies, with everything that this node recorded so far. Waits for the
+    /// database: not for the path of a request.
     ///
     /// # Errors
     /// When what was recorded cannot be put into the database now, or it cannot be read.
     pub fn spent(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
-        self.flush()?;
         match self {
-            History::Sqlite(history) => history.reader().spent(of, since),
-            History::ClickHouse(history) => history.reader().spent(of, since),
+            History::Sqlite(history) => {
+                history.flush()?;
+                history.reader().spent(of, since)
+            }
+            History::ClickHouse(history) => history.spent(of, since),
         }
     }
 

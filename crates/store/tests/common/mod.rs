@@ -56,7 +56,7 @@ impl Home {
     }
 }
 
-fn lasting(settings: HistorySettings, clickhouse: Option<ClickHouseSettings>) -> HistorySettings {
+pub(crate) fn lasting(settings: HistorySettings, clickhouse: Option<ClickHouseSettings>) -> HistorySettings {
     if clickhouse.is_none() {
         return settings;
     }
@@ -121,6 +121,8 @@ pub(crate) fn clickhouse_settings(url: &str) -> ClickHouseSettings {
         address: ClickHouseAddress::parse(url).unwrap(),
         batch_events: 1000,
         batch_age: Duration::from_secs(3600),
+        // Of a machine that has much else to do.
+        patience: Duration::from_secs(100),
     }
 }
 

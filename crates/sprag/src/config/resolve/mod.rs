@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use sprag_core::event::RunOrigin;
 use sprag_core::wire::Family;
-use sprag_store::history::{ClickHouseAddress, ClickHouseSettings};
+use sprag_store::history::{ClickHouseAddress, ClickHouseSettings, PATIENCE};
 use tracing_subscriber::EnvFilter;
 
 use super::environment::Environment;
@@ -150,6 +150,7 @@ fn events(file: &file::Events, problems: &mut Vec<Problem>) -> Events {
                 address,
                 batch_events: u32::try_from(file.batch_events).unwrap_or(u32::MAX),
                 batch_age: Duration::from_millis(file.batch_ms),
+                patience: PATIENCE,
             })
         }),
     }

@@ -13,8 +13,8 @@ use super::address::ClickHouseAddress;
 use crate::error::StoreError;
 
 const CONNECT: Duration = Duration::from_secs(3);
-const READ: Duration = Duration::from_secs(10);
-const WRITE: Duration = Duration::from_secs(60);
+/// How much longer an insert may take.
+const WRITES: u32 = 3;
 /// Servers close idle connections after 3 seconds and more.
 const IDLE: Duration = Duration::from_secs(2);
 /// As much as is shown of what a server says.
@@ -29,6 +29,8 @@ pub(super) const UNKNOWN_DATABASE: u32 = 81;
 pub(super) struct Link {
     agent: Agent,
     address: ClickHouseAddress,
+    /// Longest time that an answer may take.
+    patience: Duration,
 }
 
 /// Why something was not done.
@@ -40,16 +42,21 @@ pub(super) struct Refused {
 }
 
 impl Link {
+    #[cfg(test)]
     pub(super) fn new(address: ClickHouseAddress) -> Link {
+        Link::with_patience(address, super::PATIENCE)
+    }
+
+    pub(super) fn with_patience(address: ClickHouseAddress, patience: Duration) -> Link {
         let config = Agent::config_builder()
-            .timeout_connect(Some(CONNECT))
+            .timeout_connect(Some(CONNECT.min(patience)))
             .max_idle_age(IDLE)
             .max_redirects(0)
             .http_status_as_error(false)
             .proxy(None)
             .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
             .build();
-        Link { agent: Agent::new_with_config(config), address }
+        Link { agent: Agent::new_with_config(config), address, patience }
     }
 
     /// Whose link it is, for people.
@@ -61,7 +68,7 @@ impl Link {
     pub(super) fn select(&self, sql: &str, params: &[(&str, String)]) -> Result<Vec<u8>, StoreError> {
         let mut pairs = vec![("readonly".to_owned(), "2".to_owned())];
         pairs.extend(params.iter().map(|(name, value)| (format!("param_{name}"), escaped(value))));
-        let ask = || self.post(&pairs, sql.as_bytes(), true, READ);
+        let ask = || self.post(&pairs, sql.as_bytes(), true, self.patience);
         // The server may have closed a connection that stood idle. Asking again does no harm.
         let answer = ask().or_else(|refused| if refused.code.is_none() { ask() } else { Err(refused) });
         answer.map_err(|refused| self.error("be read", &refused))
@@ -69,17 +76,17 @@ impl Link {
 
     /// Does something that changes the server.
     pub(super) fn command(&self, sql: &str) -> Result<(), Refused> {
-        self.post(&[], sql.as_bytes(), true, WRITE).map(drop)
+        self.post(&[], sql.as_bytes(), true, WRITES * self.patience).map(drop)
     }
 
     /// The same, without a word about the database: it may not exist yet.
     pub(super) fn command_outside(&self, sql: &str) -> Result<(), Refused> {
-        self.post(&[], sql.as_bytes(), false, WRITE).map(drop)
+        self.post(&[], sql.as_bytes(), false, WRITES * self.patience).map(drop)
     }
 
     /// Asks for one number.
     pub(super) fn number(&self, sql: &str) -> Result<u64, Refused> {
-        let answer = self.post(&[], sql.as_bytes(), true, READ)?;
+        let answer = self.post(&[], sql.as_bytes(), true, self.patience)?;
         let number = std::str::from_utf8(&answer).ok().and_then(|text| text.trim().parse().ok());
         number.ok_or_else(|| Refused { code: None, message: "it answered with no number".to_owned() })
     }
@@ -91,7 +98,7 @@ impl Link {
         let any_days = ("max_partitions_per_insert_block".to_owned(), "0".to_owned());
         let mut pairs = vec![("query".to_owned(), sql.to_owned()), any_days];
         pairs.extend(name.map(|name| ("insert_deduplication_token".to_owned(), name.to_owned())));
-        self.post(&pairs, rows, true, WRITE).map(drop)
+        self.post(&pairs, rows, true, WRITES * self.patience).map(drop)
     }
 
     /// What was refused, as an error for people.

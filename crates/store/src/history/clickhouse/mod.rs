@@ -17,25 +17,30 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::sync::mpsc::{Sender, channel};
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use sprag_core::event::Event;
+use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
 use self::forward::{Forward, Order};
 use self::link::Link;
+use self::position::Position;
 use super::complaint::Complaint;
 use super::embedded::EmbeddedHistory;
 use super::open_calls::OpenCall;
+use super::query::Spender;
 use super::retention::Pruned;
 use super::spool::Recorded;
 use super::{HistorySettings, HistoryStatus};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
 use crate::shards::with_lock;
+use crate::sqlite::open_reader;
 
 pub use address::ClickHouseAddress;
 pub use forward::ForwardStatus;
@@ -50,7 +55,12 @@ pub struct ClickHouseSettings {
     pub batch_events: u32,
     /// How long events wait for others to go with.
     pub batch_age: Duration,
+    /// Longest time that an answer may take; inserts may take three times as long.
+    pub patience: Duration,
 }
+
+/// What is waited for an answer, unless a test says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Events of all nodes in ClickHouse, and what this one has not sent yet. Dropping it sends that first, if the server is there.
 pub struct ClickHouseHistory {
@@ -59,6 +69,9 @@ pub struct ClickHouseHistory {
     status: Arc<Mutex<ForwardStatus>>,
     orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
+    patience: Duration,
+    /// This node's own database.
+    database: PathBuf,
 }
 
 impl ClickHouseHistory {
@@ -67,13 +80,14 @@ impl ClickHouseHistory {
         settings: HistorySettings,
         clickhouse: ClickHouseSettings,
     ) -> Result<ClickHouseHistory, StoreError> {
-        let link = Arc::new(Link::new(clickhouse.address));
+        let patience = clickhouse.patience;
+        let link = Arc::new(Link::with_patience(clickhouse.address, patience));
         let database = dir.path().join("sprag.db");
         let path = dir.path().to_owned();
         let embedded = EmbeddedHistory::open(dir, settings.clone())?;
         let status = Arc::new(Mutex::new(ForwardStatus::default()));
         let mut forward = Forward {
-            database,
+            database: database.clone(),
             link: Arc::clone(&link),
             settings,
             batch_events: clickhouse.batch_events.max(1),
@@ -93,7 +107,7 @@ impl ClickHouseHistory {
             })
             .map_err(StoreError::file(&path))?;
         let reader = query::Reader::new(link);
-        Ok(ClickHouseHistory { embedded, reader, status, orders, thread: Some(thread) })
+        Ok(ClickHouseHistory { embedded, reader, status, orders, thread: Some(thread), patience, database })
     }
 
     pub(super) fn opened(&self, call: &OpenCall) -> bool {
@@ -108,7 +122,27 @@ impl ClickHouseHistory {
         self.embedded.flush()?;
         let (reply, answer) = channel();
         self.orders.send(Order::Flush(reply)).map_err(|_| StoreError::WriterGone)?;
-        answer.recv().map_err(|_| StoreError::WriterGone)?
+        answer.recv_timeout(self.patience).map_err(|why| match why {
+            RecvTimeoutError::Disconnected => StoreError::WriterGone,
+            RecvTimeoutError::Timeout => StoreError::Database {
+                action: "take all events in",
+                message: "the shared history did not take them in time; they wait on this node".to_owned(),
+                may_pass: true,
+            },
+        })?
+    }
+
+    /// What this node has spent, from its own database, and what others have sent of theirs: right also while events of this
+    /// node wait.
+    pub(super) fn spent(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
+        self.embedded.flush()?;
+        let failed = StoreError::database("be read");
+        let node = open_reader(&self.database).and_then(|own| Position::read(&own)).map_err(failed)?.node;
+        let elsewhere = || self.reader.spent_but_by(Some(&node), of, since);
+        // Right after a first start the tables may still be on their way.
+        let elsewhere = elsewhere().or_else(|_| self.flush().and_then(|()| elsewhere()))?;
+        let own = self.embedded.reader().spent(of, since)?;
+        Ok(NanoUsd(own.0.saturating_add(elsewhere.0)))
     }
 
     /// What recorded events need to survive: this node's own disk.

@@ -26,6 +26,7 @@ fn settings(url: &str) -> (HistorySettings, ClickHouseSettings) {
         address: ClickHouseAddress::parse(url).unwrap(),
         batch_events: 10,
         batch_age: Duration::from_secs(3600),
+        patience: Duration::from_secs(100),
     };
     let patient = HistorySettings {
         flush_interval: Duration::from_secs(3600),

@@ -42,7 +42,7 @@ const SETTINGS: &str = "max_execution_time = 10, cancel_http_readonly_queries_on
 const MOST: &str = "9223372036854775807";
 
 impl Reader {
-    pub(in crate::history) fn new(link: Arc<Link>) -> Reader {
+    pub(super) fn new(link: Arc<Link>) -> Reader {
         Reader { link }
     }
 

@@ -79,7 +79,18 @@ impl Reader {
 
     /// Money since the quarter of an hour in which `since` lies.
     pub(in crate::history) fn spent(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
+        self.spent_but_by(None, of, since)
+    }
+
+    /// The same, without what one node has sent.
+    pub(in crate::history) fn spent_but_by(
+        &self,
+        node: Option<&str>,
+        of: Spender<'_>,
+        since: Timestamp,
+    ) -> Result<NanoUsd, StoreError> {
         let mut question = since_slot(since);
+        question.and_maybe("node <> {node:String}", "node", node);
         let table = match of {
             Spender::Everything => "slot_totals",
             Spender::Agent(agent) => {
