@@ -77,7 +77,9 @@ fn every_node_shows_what_all_of_them_did() {
     let dir = tempfile::tempdir().unwrap();
     let [one, two] = ["one", "two"].map(|name| quiet(&dir.path().join(name), &url));
     // The tables are there.
-    [&one, &two].map(|node| node.flush().unwrap());
+    for node in [&one, &two] {
+        node.flush().unwrap();
+    }
     let agent = AgentName::parse("tester").unwrap();
     one.record(&Event { cost: Some(NanoUsd(5)), ..step("1", "shared", 1) });
     two.record(&Event { cost: Some(NanoUsd(70)), at: Timestamp(START + 9), ..step("2", "shared", 2) });

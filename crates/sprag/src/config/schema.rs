@@ -183,8 +183,14 @@ mod tests {
         let secret: Vec<_> =
             keys().into_iter().filter(|key| is_secret(key.node)).map(|key| key.path.join(".")).collect();
         let of_channels = ["password", "routing_key", "secret", "token", "url"];
-        let expected =
-            ["admin.token", "admin.viewer_token", "providers.*.api_key", "providers.*.headers", "state.redis"];
+        let expected = [
+            "admin.token",
+            "admin.viewer_token",
+            "events.clickhouse",
+            "providers.*.api_key",
+            "providers.*.headers",
+            "state.redis",
+        ];
         let (alerts, others): (Vec<String>, Vec<String>) =
             secret.into_iter().partition(|key| key.starts_with("alerts."));
         assert_eq!(others, expected);

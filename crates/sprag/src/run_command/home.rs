@@ -117,7 +117,7 @@ impl Home {
     pub(super) fn leave(self, main: &Settings) -> Record {
         let kept = App::new(main.clone(), Clock::Real, Ids::Random).and_then(|app| {
             app.adopt_waiting()?;
-            Ok(app.history.flush()?)
+            Ok(app.history.settle()?)
         });
         match kept {
             Ok(()) => Record::Kept,

@@ -43,6 +43,8 @@ pub(super) fn prepare(asked: &Asked, main: Settings, environment: &Environment, 
     settings.runs.command = Some(command.clone());
     settings.proxy.drain = DRAIN;
     settings.log.calls = LogCalls::Off;
+    // Its events are handed over, and whoever keeps the record sends them: sent by both they would be counted by both.
+    settings.events.clickhouse = None;
     // They are signed by whoever keeps the record, and about kills that only this process knows.
     settings.alerts.link_ms = 0;
     // Somebody above adds the object already, and an answer has room for one.

@@ -32,6 +32,7 @@ mod pages_reports;
 mod pages_run;
 mod pages_stops;
 mod roles;
+mod shared_history;
 mod speed;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]

@@ -204,7 +204,7 @@ impl Admin {
             navigation: NAVIGATION,
             here,
             is_all_stopped: self.is_all_stopped(),
-            problems: self.recording_problems(),
+            problems: self.recording_problems().into_iter().chain(self.behind()).collect(),
             detection_failures: self.app.detection_failures.number(),
             is_alone: self.app.link.as_ref().is_some_and(|link| !link.is_connected()),
             operator: visitor.operator.name,

@@ -8,7 +8,7 @@ use crate::config::sandbox::Sandbox;
 const GATEWAY: &str = "[providers.gw]\nbase_url = \"http://h\"\ndialect = \"openai\"\n";
 
 /// File, and what the user must see.
-const CASES: [(&str, &str); 32] = [
+const CASES: [(&str, &str); 34] = [
     ("[proxy]\nlisten = \":7070\"", "127.0.0.1:7070 for this machine only, 0.0.0.0:7070 for every one"),
     ("[proxy]\nlisten = \"127.0.0.1\"", "add a port"),
     ("[admin]\nlisten = \"example.com:1\"", "is not an address and a port"),
@@ -38,6 +38,8 @@ const CASES: [(&str, &str); 32] = [
     ("[providers.openai]\nca_file = \"/does/not/exist\"", "`providers.openai.ca_file`: cannot be read"),
     ("[providers.OpenAI]\nbase_url = \"http://h\"\ndialect = \"openai\"", "lower-case letters"),
     ("[providers.v1]\nbase_url = \"http://h\"\ndialect = \"openai\"", "/v1/ means something else"),
+    ("[events]\nclickhouse = \"tcp://h:9000/x\"", "use http or https"),
+    ("[events]\nclickhouse = \"http://h/a-b\"", "`events.clickhouse`: `a-b` cannot be the name of the database"),
     ("[[price]]\ninput = 1", "a price needs the name of its model"),
     ("[[price]]\nmodel = \"m\"\ninput = 0.0000001", "at most six decimal places"),
     ("[[price]]\nmodel = \"m\"\ninput = 1\ntier_input = 2", "missing, but prices of long prompts are given"),

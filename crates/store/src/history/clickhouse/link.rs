@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sprag_core::limits::CLICKHOUSE_ANSWER_BYTES;
 use ureq::http::Response;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Error};
 
 use super::address::ClickHouseAddress;
@@ -54,6 +55,7 @@ impl Link {
             .max_redirects(0)
             .http_status_as_error(false)
             .proxy(None)
+            .tls_config(TlsConfig::builder().root_certs(roots()).build())
             .user_agent(concat!("sprag/", env!("CARGO_PKG_VERSION")))
             .build();
         Link { agent: Agent::new_with_config(config), address, patience }
@@ -158,6 +160,15 @@ impl Refused {
         let said: String = said.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         let message: String = said.chars().take(MESSAGE_CHARS).collect();
         Refused { code, message: format!("{status}: {message}") }
+    }
+}
+
+/// Whom the machine trusts; the usual authorities where it does not say.
+fn roots() -> RootCerts {
+    let found = rustls_native_certs::load_native_certs().certs;
+    match found.is_empty() {
+        true => RootCerts::WebPki,
+        false => RootCerts::from(found.iter().map(|certificate| Certificate::from_der(certificate).to_owned())),
     }
 }
 

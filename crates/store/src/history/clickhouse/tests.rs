@@ -256,3 +256,44 @@ fn money_is_exact_to_the_nano_dollar() {
         assert_eq!(found, (3 * ((1_i64 << 53) + 1)).to_string(), "{table}");
     }
 }
+
+#[test]
+fn what_was_sent_leaves_the_node_and_what_waits_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("left");
+    let history = open(&dir.path().join("node"), &url);
+    let (first, later) = (call("0", "r"), |hours: i64| Timestamp(call("", "r").at.0 + hours * 3_600_000));
+    history.record(&first);
+    (1..20).for_each(|n| drop(history.record(&call(&n.to_string(), "r"))));
+    history.flush().unwrap();
+    server.kill();
+    history.record(&call("waits", "r"));
+    history.settle().unwrap();
+    assert_eq!(history.prune(later(0)).unwrap().events, 0, "not at once");
+    assert_eq!(history.prune(later(2)).unwrap().events, 19, "all but the last one that was sent");
+    server.restart();
+    history.record(&call("after", "r"));
+    history.flush().unwrap();
+    assert_counted(&link(&url), 22, "after the node let go of them");
+}
+
+#[test]
+fn the_server_forgets_what_is_too_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("old");
+    let (mut settings, clickhouse) = settings(&url);
+    settings.retention_days = 30;
+    let data = Arc::new(DataDir::open(&dir.path().join("node")).unwrap());
+    let history = ClickHouseHistory::open(data, settings, clickhouse).unwrap();
+    history.flush().unwrap();
+    let now = call("now", "r");
+    let before = |id: &str, days: i64| Event { at: Timestamp(now.at.0 - days * 86_400_000), ..call(id, "r") };
+    [now.clone(), before("kept", 29), before("gone", 32)].iter().for_each(|event| drop(history.record(event)));
+    history.flush().unwrap();
+    let link = link(&url);
+    link.command("OPTIMIZE TABLE events FINAL").unwrap();
+    assert_eq!(ask(&link, "SELECT groupArray(id) FROM (SELECT id FROM events ORDER BY id)"), "['kept','now']");
+    assert_eq!(ask(&link, "SELECT sum(steps) FROM runs"), "3", "sums stay longer");
+}
