@@ -3,13 +3,20 @@
 
 mod common;
 
-use common::{all_events, key, open, patient, step};
+use common::{Home, all_events, key, patient, step};
 use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, HistorySettings, Recorded, RunFilter, RunStatus, RunStopped};
+
+on_every_history!(
+    acts_come_back_and_count_nowhere,
+    a_killed_run_stays_killed_whatever_answers_come,
+    a_run_may_be_killed_before_its_first_answer,
+    a_full_spool_drops_acts_rather_than_count_them_as_calls,
+);
 
 fn act(id: &str, what: ActKind, run: Option<&str>) -> Event {
     let act = Act {
@@ -37,10 +44,8 @@ fn stands(history: &History, run: &str) -> (RunStatus, Option<RunStopped>) {
     (run.status, run.stopped)
 }
 
-#[test]
-fn acts_come_back_and_count_nowhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), patient());
+fn acts_come_back_and_count_nowhere(home: &Home) {
+    let history = home.open();
     record(&history, &step("1", "r", 1));
     let kill = act("2", ActKind::Kill, Some("r"));
     record(&history, &kill);
@@ -56,10 +61,8 @@ fn acts_come_back_and_count_nowhere() {
     assert_eq!(history.agents("", None, 500).unwrap().items[0].steps, 1);
 }
 
-#[test]
-fn a_killed_run_stays_killed_whatever_answers_come() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), patient());
+fn a_killed_run_stays_killed_whatever_answers_come(home: &Home) {
+    let history = home.open();
     record(&history, &step("1", "r", 1));
     assert_eq!(stands(&history, "r"), (RunStatus::Running, None));
     record(&history, &act("2", ActKind::Pause, Some("r")));
@@ -81,10 +84,8 @@ fn a_killed_run_stays_killed_whatever_answers_come() {
     assert_eq!(stands(&history, "r"), (RunStatus::Running, None));
 }
 
-#[test]
-fn a_run_may_be_killed_before_its_first_answer() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), patient());
+fn a_run_may_be_killed_before_its_first_answer(home: &Home) {
+    let history = home.open();
     record(&history, &act("1", ActKind::Kill, Some("r")));
     assert_eq!(stands(&history, "r").0, RunStatus::Killed);
     record(&history, &step("2", "r", 1));
@@ -93,9 +94,7 @@ fn a_run_may_be_killed_before_its_first_answer() {
     assert_eq!((agents[0].runs, agents[0].steps), (1, 1));
 }
 
-#[test]
-fn a_full_spool_drops_acts_rather_than_count_them_as_calls() {
-    let dir = tempfile::tempdir().unwrap();
-    let history = open(dir.path(), HistorySettings { spool_bytes: 1, ..patient() });
+fn a_full_spool_drops_acts_rather_than_count_them_as_calls(home: &Home) {
+    let history = home.open_with(HistorySettings { spool_bytes: 1, ..patient() });
     assert_eq!(history.record(&act("1", ActKind::Kill, Some("r"))), Recorded::Dropped);
 }

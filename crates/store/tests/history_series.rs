@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{key_of, patient, request, step};
+use common::{Home, key_of, patient, request, step};
 use rusqlite::Connection;
 use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
@@ -20,6 +20,16 @@ const MIDNIGHT: i64 = 19_676 * DAY_MS;
 /// Half a minute into an hour.
 const NOW: Timestamp = Timestamp(MIDNIGHT + 12 * HOUR_MS + 30_000);
 
+on_every_history!(
+    a_series_has_every_step_once_and_each_event_in_its_own,
+    acts_are_no_requests_and_a_known_event_counts_once,
+    agents_lead_by_money_or_by_stops,
+    who_leads_the_hour_is_told_over_the_minutes_of_its_chart,
+    absurd_sums_stay_at_the_largest_number,
+    each_stop_is_told_once_however_often_it_is_run_into,
+    runs_are_narrowed_by_everything_a_listing_offers,
+);
+
 fn name(agent: &str) -> AgentName {
     AgentName::parse(agent).unwrap()
 }
@@ -33,13 +43,24 @@ fn refused(reason: &str, event: Event) -> Event {
     Event { blocked: true, block_reason: Some(reason.to_owned()), cost: None, ..event }
 }
 
-fn open(events: &[Event]) -> (tempfile::TempDir, History) {
-    let dir = tempfile::tempdir().unwrap();
-    let history = common::open(dir.path(), patient());
+fn record(history: &History, events: &[Event]) {
     for event in events {
         history.record(event);
     }
     history.flush().unwrap();
+}
+
+fn filled_home(home: &Home, events: &[Event]) -> History {
+    let history = home.open();
+    record(&history, events);
+    history
+}
+
+/// An embedded history, for what only that has.
+fn open(events: &[Event]) -> (tempfile::TempDir, History) {
+    let dir = tempfile::tempdir().unwrap();
+    let history = common::open(dir.path(), patient());
+    record(&history, events);
     (dir, history)
 }
 
@@ -50,22 +71,24 @@ fn filled(series: &Series) -> Vec<(i64, u64, u64, i64)> {
     series.buckets.iter().filter(|bucket| bucket.requests > 0).map(row).collect()
 }
 
-#[test]
-fn a_series_has_every_step_once_and_each_event_in_its_own() {
+fn a_series_has_every_step_once_and_each_event_in_its_own(home: &Home) {
     let hour_edge = NOW.0.div_euclid(MINUTE_MS) * MINUTE_MS - 59 * MINUTE_MS;
     let day_edge = NOW.0.div_euclid(15 * MINUTE_MS) * 15 * MINUTE_MS - 95 * 15 * MINUTE_MS;
     let month_edge = MIDNIGHT - 29 * DAY_MS;
-    let (_dir, history) = open(&[
-        call("now", "a", NOW.0, 1),
-        refused("rate_limited", call("stopped", "b", NOW.0 - 30_000, 0)),
-        call("hour", "a", hour_edge, 2),
-        call("before the hour", "b", hour_edge - 1, 4),
-        call("day", "a", day_edge, 8),
-        call("before the day", "a", day_edge - 1, 16),
-        call("month", "b", month_edge, 32),
-        call("before the month", "b", month_edge - 1, 64),
-        call("from a wrong clock", "a", NOW.0 + DAY_MS, 128),
-    ]);
+    let history = filled_home(
+        home,
+        &[
+            call("now", "a", NOW.0, 1),
+            refused("rate_limited", call("stopped", "b", NOW.0 - 30_000, 0)),
+            call("hour", "a", hour_edge, 2),
+            call("before the hour", "b", hour_edge - 1, 4),
+            call("day", "a", day_edge, 8),
+            call("before the day", "a", day_edge - 1, 16),
+            call("month", "b", month_edge, 32),
+            call("before the month", "b", month_edge - 1, 64),
+            call("from a wrong clock", "a", NOW.0 + DAY_MS, 128),
+        ],
+    );
     let series = |span, agent: Option<&str>| history.series(span, NOW, agent.map(name).as_ref()).unwrap();
 
     let hour = series(Span::Hour, None);
@@ -84,8 +107,7 @@ fn a_series_has_every_step_once_and_each_event_in_its_own() {
     assert_eq!(filled(&series(Span::Day, Some("nobody"))), []);
 }
 
-#[test]
-fn acts_are_no_requests_and_a_known_event_counts_once() {
+fn acts_are_no_requests_and_a_known_event_counts_once(home: &Home) {
     let event = call("one", "a", NOW.0, 5);
     let act = Act {
         what: ActKind::Kill,
@@ -97,10 +119,10 @@ fn acts_are_no_requests_and_a_known_event_counts_once() {
         detail: None,
     };
     let act = Event::of_act("act".into(), NOW, EventKind::Admin, name("a"), None, act);
-    let (dir, history) = open(&[event.clone(), act]);
+    let history = filled_home(home, &[event.clone(), act]);
     drop(history);
     // As after a crash: the same line comes again.
-    let history = common::open(dir.path(), patient());
+    let history = home.open();
     history.record(&event);
     history.flush().unwrap();
     for span in [Span::Hour, Span::Day, Span::Month] {
@@ -110,15 +132,17 @@ fn acts_are_no_requests_and_a_known_event_counts_once() {
     }
 }
 
-#[test]
-fn agents_lead_by_money_or_by_stops() {
-    let (_dir, history) = open(&[
-        call("1", "dear", NOW.0, 100),
-        call("2", "cheap", NOW.0, 1),
-        refused("loop_detected", call("3", "cheap", NOW.0, 0)),
-        call("4", "yesterday", NOW.0 - 13 * HOUR_MS, 500),
-        call("5", "last-week", NOW.0 - 7 * DAY_MS, 900),
-    ]);
+fn agents_lead_by_money_or_by_stops(home: &Home) {
+    let history = filled_home(
+        home,
+        &[
+            call("1", "dear", NOW.0, 100),
+            call("2", "cheap", NOW.0, 1),
+            refused("loop_detected", call("3", "cheap", NOW.0, 0)),
+            call("4", "yesterday", NOW.0 - 13 * HOUR_MS, 500),
+            call("5", "last-week", NOW.0 - 7 * DAY_MS, 900),
+        ],
+    );
     let names = |span, by, limit| {
         let top = history.top_agents(span, NOW, by, limit).unwrap();
         top.iter().map(|agent| format!("{} {} {}", agent.name, agent.cost.0, agent.blocked)).collect::<Vec<_>>()
@@ -129,12 +153,11 @@ fn agents_lead_by_money_or_by_stops() {
     assert_eq!(names(Span::Month, TopBy::Cost, 9), ["last-week 900 0", "yesterday 500 0", "dear 100 0", "cheap 1 1"]);
 }
 
-#[test]
-fn who_leads_the_hour_is_told_over_the_minutes_of_its_chart() {
+fn who_leads_the_hour_is_told_over_the_minutes_of_its_chart(home: &Home) {
     // A call in every minute of three hours, each of another agent, seen from every minute of a quarter of an hour.
     let calls: Vec<Event> =
         (0..180).map(|n| call(&n.to_string(), &format!("a{n}"), MIDNIGHT + n * MINUTE_MS, 1 << n.min(40))).collect();
-    let (_dir, history) = open(&calls);
+    let history = filled_home(home, &calls);
     for minute in 150..165 {
         let now = Timestamp(MIDNIGHT + minute * MINUTE_MS + 59_999);
         let chart = history.series(Span::Hour, now, None).unwrap();
@@ -149,10 +172,9 @@ fn who_leads_the_hour_is_told_over_the_minutes_of_its_chart() {
     }
 }
 
-#[test]
-fn absurd_sums_stay_at_the_largest_number() {
+fn absurd_sums_stay_at_the_largest_number(home: &Home) {
     let events: Vec<Event> = (0..3).map(|n| call(&n.to_string(), "a", NOW.0, i64::MAX)).collect();
-    let (_dir, history) = open(&events);
+    let history = filled_home(home, &events);
     for span in [Span::Hour, Span::Day, Span::Month] {
         assert_eq!(filled(&history.series(span, NOW, None).unwrap()), [(0, 3, 0, i64::MAX)]);
         assert_eq!(history.top_agents(span, NOW, TopBy::Cost, 1).unwrap()[0].cost, NanoUsd(i64::MAX));
@@ -167,7 +189,7 @@ fn what_was_summed_before_there_were_series_is_in_them() {
     let file = Connection::open(dir.path().join("sprag.db")).unwrap();
     // The file as the version before left it.
     file.execute_batch(
-        "DROP TABLE agent_minutes; DROP INDEX agents_newest;
+        "DROP TABLE forwarding; DROP TABLE agent_minutes; DROP INDEX agents_newest;
          DROP TABLE minute_totals; DROP TABLE slot_totals; DROP TABLE agent_days; DROP INDEX runs_stopped;
          DROP INDEX events_of_kind; DROP INDEX events_of_reason; DROP INDEX events_of_agent_model;",
     )
@@ -220,8 +242,7 @@ fn told(stop: &RecentStop) -> String {
     format!("{} {run} {}{mark}", stop.agent, stop.reason)
 }
 
-#[test]
-fn each_stop_is_told_once_however_often_it_is_run_into() {
+fn each_stop_is_told_once_however_often_it_is_run_into(home: &Home) {
     let mut events = vec![
         refused("loop_detected", call("1", "a", NOW.0, 0)),
         kill("2", "run-1", NOW.0 + 1, "sprag", "loop_detected"),
@@ -246,7 +267,7 @@ fn each_stop_is_told_once_however_often_it_is_run_into() {
         let again = call(&format!("more-{n}"), "b", NOW.0 + 900 + n, 0);
         refused("budget_exceeded", Event { run: dear.clone(), ..again })
     }));
-    let (_dir, history) = open(&events);
+    let history = filled_home(home, &events);
     let stops = history.recent_stops(10).unwrap();
     let expected = [
         "b run-3 budget_exceeded",
@@ -260,15 +281,17 @@ fn each_stop_is_told_once_however_often_it_is_run_into() {
     assert_eq!(history.recent_stops(2).unwrap().len(), 2);
 }
 
-#[test]
-fn runs_are_narrowed_by_everything_a_listing_offers() {
+fn runs_are_narrowed_by_everything_a_listing_offers(home: &Home) {
     let model = |model: &str, event: Event| Event { model: Some(model.into()), ..event };
-    let (_dir, history) = open(&[
-        model("small", call("1", "a", NOW.0 + 1, 10)),
-        model("large", call("2", "a", NOW.0 + 2, 20)),
-        model("small", call("3", "b", NOW.0 + 3, 30)),
-        kill("4", "run-2", NOW.0 + 4, "anna", "manual"),
-    ]);
+    let history = filled_home(
+        home,
+        &[
+            model("small", call("1", "a", NOW.0 + 1, 10)),
+            model("large", call("2", "a", NOW.0 + 2, 20)),
+            model("small", call("3", "b", NOW.0 + 3, 30)),
+            kill("4", "run-2", NOW.0 + 4, "anna", "manual"),
+        ],
+    );
     let any = RunFilter::default;
     let small = || Some("small".to_owned());
     let cases = [

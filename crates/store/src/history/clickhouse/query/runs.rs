@@ -44,8 +44,8 @@ impl Reader {
         let size = page_rows(limit);
         let after = cursor.map(parse_place).transpose()?;
         let mut rows = Vec::new();
-        for window in WINDOWS_HOURS {
-            rows = self.runs_within(filter, window, after.as_ref(), size + 1)?;
+        for window in windows(filter) {
+            rows = self.runs_within(filter, *window, after.as_ref(), size + 1)?;
             if rows.len() > size {
                 break;
             }
@@ -108,6 +108,15 @@ impl Reader {
     }
 }
 
+/// Where runs themselves are looked at, an hour of them costs as much as a day; and an index finds a single one.
+fn windows(filter: &RunFilter) -> &'static [Option<i64>] {
+    match filter {
+        filter if is_told_by_hours(filter) => &WINDOWS_HOURS,
+        RunFilter { id: None, .. } => &WINDOWS_HOURS[1..],
+        _ => &WINDOWS_HOURS[2..],
+    }
+}
+
 /// Where candidates come from. A run that was last active in the window is among them; one that was not may be, too.
 fn candidates_sql(filter: &RunFilter, window: Option<i64>, after: Option<&Place>, most: usize) -> (String, Question) {
     let mut question = Question::default();
@@ -144,15 +153,7 @@ fn candidates_sql(filter: &RunFilter, window: Option<i64>, after: Option<&Place>
         question.and_maybe("run_id = {id:String}", "id", filter.id.as_ref());
         let prefix = filter.id_prefix.as_ref().filter(|prefix| !prefix.is_empty());
         question.and_maybe("startsWith(run_id, {prefix:String})", "prefix", prefix);
-        if let Some(model) = &filter.model {
-            question.set("model", model);
-            having.push("countIf(counted.model = {model:String}) > 0");
-        }
-        if let Some(cost) = filter.min_cost {
-            // Rows that a newer one replaces count too, and rounding is on the safe side.
-            question.set("cost", cost.0);
-            having.push("sum(toFloat64(counted.cost_nano)) >= toFloat64({cost:Int64}) * 0.999999");
-        }
+        narrow_by_sums(filter, window, &mut question, &mut having);
         "maxIf(counted.last_at, counted.steps > 0) AS called,
          if(max(counted.steps) > 0, called, min(counted.last_at)) AS bound FROM node_runs AS counted"
     };
@@ -164,6 +165,30 @@ fn candidates_sql(filter: &RunFilter, window: Option<i64>, after: Option<&Place>
         having.join(" AND ")
     );
     (sql, question)
+}
+
+/// What a run costs, and of which model it is, is only told by all rows of it. Over everything there is a cheap look at
+/// single rows first: what is asked for there was not found in a window, and is rare.
+fn narrow_by_sums(filter: &RunFilter, window: Option<i64>, question: &mut Question, having: &mut Vec<&'static str>) {
+    if let Some(model) = &filter.model {
+        question.set("model", model);
+        match window {
+            Some(_) => having.push("countIf(counted.model = {model:String}) > 0"),
+            None => question.only("run_hash IN (SELECT run_hash FROM node_runs WHERE model = {model:String})"),
+        }
+    }
+    if let Some(cost) = filter.min_cost {
+        question.set("cost", cost.0);
+        // Rows that a newer one replaces count too, and rounding is on the safe side.
+        having.push("sum(toFloat64(counted.cost_nano)) >= toFloat64({cost:Int64}) * 0.999999");
+        if window.is_none() {
+            // What costs so much on all nodes costs a fair part of it on one of them.
+            question.only(
+                "run_hash IN (SELECT run_hash FROM node_runs WHERE toFloat64(cost_nano) * (SELECT count() + 1 FROM nodes)
+                    >= toFloat64({cost:Int64}) * 0.999999)",
+            );
+        }
+    }
 }
 
 /// The hour in which a window begins.

@@ -240,6 +240,8 @@ fn fill(link: &Link) {
         day += 1;
     }
     link.command(include_str!("speed/agents.sql")).map_err(tell).unwrap();
+    let nodes = "INSERT INTO nodes SELECT 'node-' || toString(number), 1, '' FROM numbers(3)";
+    link.command(nodes).map_err(tell).unwrap();
     println!("filled {EVENTS} events in {:.0?}", start.elapsed());
 }
 

@@ -36,8 +36,12 @@ const SWITCHED_AGENTS: &str = "SELECT agent, '' AS run_id, at, JSONExtractString
 const REFUSED: &str = "SELECT agent, run_id, at, ifNull(block_reason, '') AS reason, 'sprag' AS by,
     JSONExtractRaw(verdict, 'proof') AS proof FROM events";
 
-/// Where so many refusals are not found in the last hour, all of them are looked at.
-const RECENT: [&str; 2] = ["blocked = 1 AND at >= (SELECT max(at) FROM events) - 3600000", "blocked = 1"];
+/// Where so many refusals are not found in the last hour or in a day and a half, all of them are looked at.
+const RECENT: [&str; 3] = [
+    "blocked = 1 AND at >= (SELECT max(at) FROM events) - 3600000",
+    "blocked = 1 AND at >= (SELECT max(at) FROM events) - 36 * 3600000",
+    "blocked = 1",
+];
 
 impl Reader {
     /// The latest stops. Refusals are looked for among so many of the latest ones: a storm of them costs no more.

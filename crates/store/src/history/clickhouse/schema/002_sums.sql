@@ -22,7 +22,9 @@ CREATE TABLE IF NOT EXISTS node_runs (
     errors          UInt64 CODEC(T64, ZSTD(1)),
     first_at        Int64 CODEC(T64, ZSTD(1)),
     last_at         Int64 CODEC(T64, ZSTD(1)),
-    saved_nano      Int64 CODEC(T64, ZSTD(1))
+    saved_nano      Int64 CODEC(T64, ZSTD(1)),
+    -- A run whose agent is not named.
+    INDEX of_id run_id TYPE bloom_filter(0.01) GRANULARITY 16
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (agent, run_hash, run_id, node)
