@@ -13,7 +13,7 @@ use sprag_core::loops::StepEvidence;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
-use sprag_store::history::{ClickHouseSettings, HistorySettings};
+use sprag_store::history::{ClickHouseSettings, HistorySettings, Recorded};
 use sprag_testkit::ClickHouseServer;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -63,7 +63,7 @@ fn one_node() {
     history.flush().unwrap();
     let with_evidence = event(1).evidence.is_some();
     let start = Instant::now();
-    (0..EVENTS).for_each(|n| drop(history.record(&event(n))));
+    (0..EVENTS).for_each(|n| assert_eq!(history.record(&event(n)), Recorded::Whole));
     history.settle().unwrap();
     report("recorded and in the node's own database", start);
     let start = Instant::now();

@@ -14,6 +14,7 @@ use super::link::Link;
 use super::{ClickHouseAddress, ClickHouseHistory, ClickHouseSettings, schema};
 use crate::data_dir::DataDir;
 use crate::history::HistorySettings;
+use crate::history::Recorded;
 use crate::history::samples::step;
 
 /// The tables that sum requests and money.
@@ -265,7 +266,7 @@ fn what_was_sent_leaves_the_node_and_what_waits_stays() {
     let history = open(&dir.path().join("node"), &url);
     let (first, later) = (call("0", "r"), |hours: i64| Timestamp(call("", "r").at.0 + hours * 3_600_000));
     history.record(&first);
-    (1..20).for_each(|n| drop(history.record(&call(&n.to_string(), "r"))));
+    (1..20).for_each(|n| assert_eq!(history.record(&call(&n.to_string(), "r")), Recorded::Whole));
     history.flush().unwrap();
     server.kill();
     history.record(&call("waits", "r"));
@@ -290,7 +291,9 @@ fn the_server_forgets_what_is_too_old() {
     history.flush().unwrap();
     let now = call("now", "r");
     let before = |id: &str, days: i64| Event { at: Timestamp(now.at.0 - days * 86_400_000), ..call(id, "r") };
-    [now.clone(), before("kept", 29), before("gone", 32)].iter().for_each(|event| drop(history.record(event)));
+    [now.clone(), before("kept", 29), before("gone", 32)]
+        .iter()
+        .for_each(|event| assert_eq!(history.record(event), Recorded::Whole));
     history.flush().unwrap();
     let link = link(&url);
     link.command("OPTIMIZE TABLE events FINAL").unwrap();
