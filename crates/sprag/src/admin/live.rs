@@ -1,5 +1,5 @@
 //! `GET /live`: tells an open page that there is something new, at most once a second. The page then asks for itself again.
-//! `GET /api/v1/live`: tells a program every event as it happens.
+//! `GET /api/v1/live`: tells a program every event of this node as it happens.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ use super::{Admin, Shared};
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often a page with nothing new is told that the connection stands, and its session looked at again.
 const LOOK: Duration = Duration::from_secs(15);
+/// How often a page asks for itself again where other nodes record without a word to this one.
+const LOOK_AT_OTHERS: Duration = Duration::from_secs(5);
 
 /// One open page.
 struct Follower {
@@ -156,11 +158,12 @@ impl Follower {
                 () = shutdown.cancelled() => return false,
             }
         }
+        let is_shared = self.admin.app.history.is_shared();
         loop {
             let is_new = tokio::select! {
                 event = self.events.recv() => !matches!(event, Err(RecvError::Closed)),
                 changed = self.changes.changed() => changed.is_ok(),
-                () = tokio::time::sleep(LOOK) => false,
+                () = tokio::time::sleep(if is_shared { LOOK_AT_OTHERS } else { LOOK }) => is_shared,
                 () = shutdown.cancelled() => return false,
             };
             if self.admin.visitor(&self.headers).is_none() {

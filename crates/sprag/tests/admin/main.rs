@@ -33,6 +33,7 @@ mod pages_run;
 mod pages_stops;
 mod roles;
 mod shared_history;
+mod shared_pages;
 mod speed;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]

@@ -204,6 +204,12 @@ impl History {
         }
     }
 
+    /// Other nodes record here too.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, History::ClickHouse(_))
+    }
+
     /// Events, newest first unless the filter says otherwise. Pages stay stable while events are added.
     ///
     /// # Errors

@@ -20,6 +20,9 @@ const HOUR_MS: i64 = 3_600_000;
 /// How many hours from its beginning a listing looks, one after the other; none is everything.
 const WINDOWS_HOURS: [Option<i64>; 3] = [Some(1), Some(36), None];
 
+/// Many runs begin with so many characters or fewer: `task-1`.
+const FEW_CHARACTERS: usize = 6;
+
 /// The place of a run in a listing. Of one moment the greater id comes first.
 type Place = (i64, RunId, AgentName);
 
@@ -108,12 +111,16 @@ impl Reader {
     }
 }
 
-/// Where runs themselves are looked at, an hour of them costs as much as a day; and an index finds a single one.
+/// Where runs themselves are looked at, an hour of them costs as much as a day. A single run is found by an index, and the few
+/// that begin with more than some characters in one walk over ids.
 fn windows(filter: &RunFilter) -> &'static [Option<i64>] {
-    match filter {
-        filter if is_told_by_hours(filter) => &WINDOWS_HOURS,
-        RunFilter { id: None, .. } => &WINDOWS_HOURS[1..],
-        _ => &WINDOWS_HOURS[2..],
+    let is_of_few = filter.id_prefix.as_ref().is_some_and(|prefix| prefix.chars().count() > FEW_CHARACTERS);
+    if is_told_by_hours(filter) {
+        &WINDOWS_HOURS
+    } else if filter.id.is_some() || is_of_few {
+        &WINDOWS_HOURS[2..]
+    } else {
+        &WINDOWS_HOURS[1..]
     }
 }
 
