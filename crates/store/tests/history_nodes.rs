@@ -6,6 +6,8 @@ mod common;
 use common::{all_events, clickhouse_settings, key, lasting, new_database, open, patient, step};
 use sprag_core::event::{Act, ActKind, Event, EventKind};
 use sprag_core::id::{AgentName, RunId};
+use sprag_core::limits::SHARED_SHADOW_EVENTS;
+use sprag_core::loops::{Action, Detector, Finding, Mode, Proof, Verdict};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, RunFilter, RunStatus, Span, Spender, TopBy};
@@ -167,6 +169,26 @@ fn parts_of_a_run_are_found_wherever_they_ran() {
     assert_eq!(nodes.tell(names), ["mid", "beside"]);
     let totals = nodes.tell(|history| history.run_totals(&key("top")).unwrap().unwrap());
     assert_eq!((totals.steps, totals.tree_steps, totals.tree_cost), (1, 5, NanoUsd(5000)));
+}
+
+#[test]
+fn a_report_of_shadow_looks_at_a_bounded_number_of_runs() {
+    let Some(nodes) = Nodes::start() else { return };
+    let flagged = |n: u32| {
+        let (loop_type, proof, detector) = (String::new(), Proof::default(), Detector::Progress);
+        let finding = Finding { detector, mode: Mode::Shadow, loop_type, confidence: 1.0, score: 4.0, count: 4, proof };
+        let shadow = Some(Verdict { finding, action: Action::KillRun, strike: 1, retry_seconds: None });
+        Event { shadow, ..at(step(&format!("e{n}"), &format!("r{n}"), 1), i64::from(n)) }
+    };
+    let report = || {
+        let report = nodes.one.shadow_report(Timestamp(START), Timestamp(START + 100_000)).unwrap();
+        (report.detectors[0].runs, report.detectors[0].saved, report.is_partial)
+    };
+    let bound = i64::from(SHARED_SHADOW_EVENTS);
+    nodes.record(&(0..SHARED_SHADOW_EVENTS).map(flagged).collect::<Vec<_>>());
+    assert_eq!(report(), (bound as u64, NanoUsd(bound * 1000), false), "at the bound");
+    nodes.record(&[flagged(SHARED_SHADOW_EVENTS)]);
+    assert_eq!(report(), (bound as u64, NanoUsd(bound * 1000), true), "one past it");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What rules and limits in shadow would have done in a stretch of time.
 
 use serde::Deserialize;
-use sprag_core::limits::PAGE_ROWS;
+use sprag_core::limits::{PAGE_ROWS, SHARED_SHADOW_EVENTS};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
@@ -32,6 +32,9 @@ struct Notes {
     number: u64,
 }
 
+/// How far apart the clocks of nodes may be.
+const SKEW_MS: i64 = 60_000;
+
 /// Many runs at once are looked for in all events of the time; to ask the index of runs for each of them costs more.
 const WITHOUT_INDEX: &str = ", ignore_data_skipping_indices = 'of_run'";
 
@@ -43,6 +46,7 @@ impl Reader {
         until: Timestamp,
         most: u32,
     ) -> Result<ShadowReport, StoreError> {
+        let most = most.min(SHARED_SHADOW_EVENTS);
         let mut question = Question::default();
         question.set("since", since.0);
         question.set("until", until.0);
@@ -55,12 +59,15 @@ impl Reader {
         const FOUND: &str = "detector <> '' AND run_hash <> 0";
         const REFUSED: &str = "would_block <> ''";
         let flagged = latest("run_hash", FOUND, u64::from(most));
+        // Nothing that a stop would have saved is older than the first of them, but for clocks that differ.
+        let began = format!("SELECT min(at) - {SKEW_MS} FROM notes WHERE detector <> '' AND run_hash IN ({flagged})");
         // A run is taken to have ended where it would first have been stopped, even before the stretch of time.
         let sql = format!(
             "SELECT rule AS detector, uniqExact(run_hash) AS runs, count() AS steps, {} AS cost
-             FROM (SELECT run_hash, any(noted.step) AS step, any(noted.cost_nano) AS cost_nano FROM events AS noted
-                WHERE noted.run_hash IN ({flagged}) AND noted.at >= {{since:Int64}} AND noted.at < {{until:Int64}}
-                GROUP BY noted.run_hash, noted.id) AS calls
+             FROM (SELECT run_hash, step, any(call.cost_nano) AS cost_nano FROM events AS call
+                WHERE call.run_hash IN ({flagged}) AND call.at >= greatest({{since:Int64}}, ({began}))
+                    AND call.at < {{until:Int64}}
+                GROUP BY call.run_hash, call.at, call.step) AS calls
              JOIN (SELECT run_hash, min(noted.step) AS first_step, argMin(noted.detector, noted.step) AS rule
                 FROM notes AS noted WHERE noted.detector <> '' AND noted.run_hash IN ({flagged})
                 GROUP BY noted.run_hash) AS stopped USING (run_hash)
