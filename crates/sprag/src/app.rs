@@ -258,12 +258,9 @@ impl App {
     }
 
     fn recall_now(&self, key: &RunKey, parent: Option<RunId>) -> Result<Recalled, StoreError> {
-        let above = |key: &RunKey| Ok(self.history.run(key)?.and_then(|run| run.parent));
-        let parent = match parent {
-            Some(parent) => Some(parent),
-            None => above(key)?,
-        };
-        let totals = self.history.run_totals(key)?;
+        let past = self.history.recall(key)?;
+        let (totals, above) = past.map_or((None, None), |past| (Some(past.totals), past.parent));
+        let parent = parent.or(above);
         let mut recalled = Recalled { totals, parent: parent.clone(), lineage: Vec::new() };
         let mut next = parent;
         while let Some(id) = next {
@@ -272,8 +269,9 @@ impl App {
             if is_known || recalled.lineage.len() == RUN_TREE_DEPTH {
                 break;
             }
-            next = above(&key)?;
-            let totals = self.history.run_totals(&key)?;
+            let past = self.history.recall(&key)?;
+            let (totals, above) = past.map_or((None, None), |past| (Some(past.totals), past.parent));
+            next = above;
             recalled.lineage.push(Ancestor { id: key.id, totals });
         }
         Ok(recalled)

@@ -169,6 +169,15 @@ fn parts_of_a_run_are_found_wherever_they_ran() {
     assert_eq!(nodes.tell(names), ["mid", "beside"]);
     let totals = nodes.tell(|history| history.run_totals(&key("top")).unwrap().unwrap());
     assert_eq!((totals.steps, totals.tree_steps, totals.tree_cost), (1, 5, NanoUsd(5000)));
+    let mid = nodes.tell(|history| history.recall(&key("mid")).unwrap().unwrap());
+    assert_eq!((mid.totals.steps, mid.totals.tree_cost, mid.parent), (2, NanoUsd(3000), Some(key("top").id)));
+    // What is not sent yet is known here alone.
+    nodes.one.record(&below("e6", "mid", "top", 5));
+    nodes.one.record(&below("e7", "mid", "top", 6));
+    nodes.one.record(&below("e8", "mid", "top", 7));
+    nodes.one.settle().unwrap();
+    assert_eq!(nodes.one.recall(&key("mid")).unwrap().unwrap().totals.steps, 3);
+    assert_eq!(nodes.other.recall(&key("mid")).unwrap().unwrap().totals.steps, 2);
 }
 
 #[test]
@@ -201,4 +210,8 @@ fn a_server_that_is_away_is_told_with_what_to_do() {
     let error = history.events(&EventFilter::default(), None, 10).unwrap_err().to_string();
     assert!(error.contains("ClickHouse at") && error.contains("`[events] clickhouse`"), "{error}");
     assert!(!error.contains("secret"), "{error}");
+    history.settle().unwrap();
+    let own = history.recall(&key("r")).unwrap().unwrap();
+    assert_eq!((own.totals.steps, own.totals.cost), (1, NanoUsd(1000)), "calls go by what this node knows");
+    assert_eq!(history.recall(&key("nobody")).unwrap(), None);
 }

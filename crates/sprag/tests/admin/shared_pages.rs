@@ -1,4 +1,4 @@
-//! Two nodes that share one history: the pages of each show what the other did.
+//! Pages of a node that shares its history: all of them show what another did, and learn of it while they are open.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -70,6 +70,7 @@ async fn an_open_page_learns_of_what_other_nodes_did() {
 async fn a_page_says_when_the_shared_history_is_away() {
     // Nothing listens on the port of discard.
     let world = node("http://reader:secret@127.0.0.1:9/sprag").await;
+    assert_eq!(world.call(&[("x-sprag-run-id", "task")]).await.status, 200, "a run that is new here goes on");
     let page = text(&world.page("/events").await);
     assert!(page.contains("ClickHouse at") && page.contains("events"), "{page}");
     assert!(!page.contains("secret"), "{page}");

@@ -45,9 +45,9 @@ pub use handover::{HandedOver, Handover};
 pub use ingest::IngestStatus;
 pub use open_calls::OpenCall;
 pub use query::{
-    AgentBucket, AgentRow, AgentShare, Bucket, EventFilter, FindingCount, FindingsReport, Page, RecentStop, RunFilter,
-    RunRow, RunStatus, RunStopped, Series, ShadowDetector, ShadowLimit, ShadowReport, ShadowRun, Span, Spender,
-    SpentByAll, StepRow, TopBy, Totals, WouldStop,
+    AgentBucket, AgentRow, AgentShare, Bucket, EventFilter, FindingCount, FindingsReport, Page, PastRun, RecentStop,
+    RunFilter, RunRow, RunStatus, RunStopped, Series, ShadowDetector, ShadowLimit, ShadowReport, ShadowRun, Span,
+    Spender, SpentByAll, StepRow, TopBy, Totals, WouldStop,
 };
 pub use retention::Pruned;
 pub use spool::{Recorded, SpoolStatus};
@@ -262,6 +262,18 @@ impl History {
         match self {
             History::Sqlite(history) => history.reader().run_totals(key),
             History::ClickHouse(history) => history.reader().run_totals(key),
+        }
+    }
+
+    /// What a call needs to know of a run that is not in memory. A shared history that does not answer at once is not waited for:
+    /// then it is what this node has recorded of the run.
+    ///
+    /// # Errors
+    /// When this node's own database cannot be read either.
+    pub fn recall(&self, key: &RunKey) -> Result<Option<PastRun>, StoreError> {
+        match self {
+            History::Sqlite(history) => history.reader().recall(key),
+            History::ClickHouse(history) => history.recall(key),
         }
     }
 

@@ -13,6 +13,7 @@ mod forward;
 mod link;
 mod position;
 mod query;
+mod recall;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -30,15 +31,17 @@ use sprag_core::time::Timestamp;
 use self::forward::{Forward, Order};
 use self::link::Link;
 use self::position::Position;
+use self::recall::Recall;
 use super::complaint::Complaint;
 use super::embedded::EmbeddedHistory;
 use super::open_calls::OpenCall;
-use super::query::Spender;
+use super::query::{PastRun, Spender};
 use super::retention::Pruned;
 use super::spool::Recorded;
 use super::{HistorySettings, HistoryStatus};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
+use crate::run_key::RunKey;
 use crate::shards::with_lock;
 use crate::sqlite::open_reader;
 
@@ -66,6 +69,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct ClickHouseHistory {
     embedded: EmbeddedHistory,
     reader: query::Reader,
+    recall: Recall,
     status: Arc<Mutex<ForwardStatus>>,
     orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
@@ -81,6 +85,7 @@ impl ClickHouseHistory {
         clickhouse: ClickHouseSettings,
     ) -> Result<ClickHouseHistory, StoreError> {
         let patience = clickhouse.patience;
+        let recall = Recall::new(clickhouse.address.clone());
         let link = Arc::new(Link::with_patience(clickhouse.address, patience));
         let database = dir.path().join("sprag.db");
         let path = dir.path().to_owned();
@@ -107,7 +112,7 @@ impl ClickHouseHistory {
             })
             .map_err(StoreError::file(&path))?;
         let reader = query::Reader::new(link);
-        Ok(ClickHouseHistory { embedded, reader, status, orders, thread: Some(thread), patience, database })
+        Ok(ClickHouseHistory { embedded, reader, recall, status, orders, thread: Some(thread), patience, database })
     }
 
     pub(super) fn opened(&self, call: &OpenCall) -> bool {
@@ -143,6 +148,11 @@ impl ClickHouseHistory {
         let elsewhere = elsewhere().or_else(|_| self.flush().and_then(|()| elsewhere()))?;
         let own = self.embedded.reader().spent(of, since)?;
         Ok(NanoUsd(own.0.saturating_add(elsewhere.0)))
+    }
+
+    /// What is on record about a run that a call names.
+    pub(super) fn recall(&self, key: &RunKey) -> Result<Option<PastRun>, StoreError> {
+        self.recall.of(key, || self.embedded.reader().recall(key))
     }
 
     /// What recorded events need to survive: this node's own disk.

@@ -38,7 +38,7 @@ pub use evidence::StepRow;
 use filter::{Conditions, Cursor};
 pub use filter::{EventFilter, RunFilter};
 pub use findings::{FindingCount, FindingsReport};
-pub use runs::{RunRow, RunStatus, RunStopped};
+pub use runs::{PastRun, RunRow, RunStatus, RunStopped};
 pub use series::{AgentShare, Bucket, Series, Span, TopBy};
 pub use shadow::{ShadowDetector, ShadowLimit, ShadowReport, WouldStop};
 pub use shadow_runs::ShadowRun;

@@ -78,6 +78,15 @@ pub struct RunRow {
     pub stopped: Option<RunStopped>,
 }
 
+/// What is on record about a run that is not in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastRun {
+    /// Its sums.
+    pub totals: RunTotals,
+    /// The run that it is a part of.
+    pub parent: Option<RunId>,
+}
+
 /// Why a run may not go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunStopped {
@@ -163,6 +172,12 @@ impl Reader {
             first_at: run.first_at,
             last_at: run.last_at,
         }))
+    }
+
+    /// The sums of a run that is not in memory, and the run above it.
+    pub(in crate::history) fn recall(&self, key: &RunKey) -> Result<Option<PastRun>, StoreError> {
+        let Some(run) = self.run(key)? else { return Ok(None) };
+        Ok(self.run_totals(key)?.map(|totals| PastRun { totals, parent: run.parent }))
     }
 
     /// The highest number that a step of the run bears: more than there are steps on record when some were cut short

@@ -9,6 +9,7 @@ use sprag_core::money::NanoUsd;
 use super::question::Question;
 use super::{Reader, sum_of};
 use crate::error::StoreError;
+use crate::history::query::PastRun;
 use crate::run_key::RunKey;
 use crate::state::RunTotals;
 
@@ -31,6 +32,11 @@ struct LastStep {
 
 impl Reader {
     pub(in crate::history) fn run_totals(&self, key: &RunKey) -> Result<Option<RunTotals>, StoreError> {
+        Ok(self.recall(key)?.map(|past| past.totals))
+    }
+
+    /// The sums of a run that is not in memory, and the run above it.
+    pub(in crate::history) fn recall(&self, key: &RunKey) -> Result<Option<PastRun>, StoreError> {
         let Some(run) = self.run(key)? else { return Ok(None) };
         let parts = self.parts(key)?;
         let (mut tree_steps, mut tree_refused, mut tree_cost) = (run.steps, run.blocked, run.cost.0);
@@ -41,7 +47,7 @@ impl Reader {
             tree_cost = tree_cost.saturating_add(sums.cost);
         }
         let steps = run.steps.max(self.last_step(key)?);
-        Ok(Some(RunTotals {
+        let totals = RunTotals {
             steps: u32::try_from(steps).unwrap_or(u32::MAX),
             cost: run.cost,
             tree_steps: u32::try_from(tree_steps.max(steps)).unwrap_or(u32::MAX),
@@ -53,7 +59,8 @@ impl Reader {
             failed_steps: u32::try_from(run.errors).unwrap_or(u32::MAX),
             first_at: run.first_at,
             last_at: run.last_at,
-        }))
+        };
+        Ok(Some(PastRun { totals, parent: run.parent }))
     }
 
     /// The ids of all runs below a run, each once, without itself.
