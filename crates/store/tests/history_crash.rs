@@ -1,5 +1,5 @@
 //! Nothing that was recorded is lost or counted twice, however the process ends.
-#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
 
 mod common;
 

@@ -88,9 +88,14 @@ impl Link {
 
     /// Asks for one number.
     pub(super) fn number(&self, sql: &str) -> Result<u64, Refused> {
+        let answer = self.text(sql)?;
+        answer.trim().parse().map_err(|_| Refused { code: None, message: "it answered with no number".to_owned() })
+    }
+
+    /// Asks for lines, with tabs between their fields.
+    pub(super) fn text(&self, sql: &str) -> Result<String, Refused> {
         let answer = self.post(&[], sql.as_bytes(), true, self.patience)?;
-        let number = std::str::from_utf8(&answer).ok().and_then(|text| text.trim().parse().ok());
-        number.ok_or_else(|| Refused { code: None, message: "it answered with no number".to_owned() })
+        String::from_utf8(answer).map_err(|_| Refused { code: None, message: "it answered with no text".to_owned() })
     }
 
     /// Inserts rows, in the format that the statement names. Where a name for the block is given, the server takes a

@@ -37,6 +37,7 @@ pub(super) fn prepare(link: &Link, settings: &HistorySettings) -> Result<(), Ref
 fn keep_for(link: &Link, settings: &HistorySettings) -> Result<(), Refused> {
     let (events, minutes) = (settings.retention_days, settings.minute_retention_days);
     let (runs, spend) = (settings.run_retention_days, settings.spend_retention_days);
+    let tables = link.text("SELECT name, engine_full FROM system.tables WHERE database = currentDatabase()")?;
     for (table, moment, days) in [
         ("events", "intDiv(at, 1000)", events),
         ("notes", "intDiv(at, 1000)", events),
@@ -53,11 +54,8 @@ fn keep_for(link: &Link, settings: &HistorySettings) -> Result<(), Refused> {
     ] {
         // A date and not a time: days go up to the year 2149, and no sum of days passes that.
         let days = days.min(40_000);
-        let is_set = link.number(&format!(
-            "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = '{table}'
-                AND position(engine_full, 'toIntervalDay({days})') > 0"
-        ))?;
-        if is_set == 0 {
+        let (name, kept) = (format!("{table}\t"), format!("toIntervalDay({days})"));
+        if !tables.lines().any(|line| line.starts_with(&name) && line.contains(&kept)) {
             link.command(&format!(
                 "ALTER TABLE {table} MODIFY TTL toDate(toDateTime({moment}, 'UTC')) + toIntervalDay({days})"
             ))?;
