@@ -385,3 +385,17 @@ pub const SHARED_POLL_MS: u64 = 750;
 pub const SHARED_EXCHANGE_SECONDS: u64 = 600;
 /// Rows of a shared catalog that cannot be read and are named in the log; further ones are only counted.
 pub const UNREADABLE_NAMED: usize = 1000;
+/// Providers and routes whose calls are counted apart in metrics; further ones together.
+pub const METERED_UPSTREAMS: usize = 2 * (PROVIDERS + ROUTES);
+/// Models of one provider whose tokens and cost are counted apart in metrics; further ones together.
+pub const METERED_MODELS: usize = 64;
+/// Agents whose calls are counted apart in metrics, where that is wanted; further ones together.
+pub const METERED_AGENTS: usize = 1000;
+/// Kinds of secrets and personal data that are counted apart in metrics, own patterns included; further ones together.
+pub const METERED_FINDINGS: usize = 512;
+/// Calls whose spans wait to be exported; those of further ones are counted and dropped.
+pub const TRACE_QUEUE: usize = 4096;
+/// Spans that are exported at once.
+pub const TRACE_BATCH: usize = 512;
+/// Largest answer that is read of a collector of traces.
+pub const TRACE_ANSWER_BYTES: usize = 64 << 10;

@@ -32,6 +32,8 @@ use crate::gateway::{DetectionFailures, Pilots, Throttle};
 use crate::link::Link;
 use crate::live::Live;
 use crate::logging;
+use crate::metrics::Metrics;
+use crate::otel::Tracer;
 use crate::policies::{PolicyBook, PolicyInForce};
 use crate::reload::Reloaded;
 use crate::tokens::Tokens;
@@ -68,6 +70,10 @@ pub struct App {
     pub history: Arc<History>,
     /// Who looks at events as they happen.
     pub live: Live,
+    /// What is counted of calls.
+    pub metrics: Metrics,
+    /// Makes traces of calls, where somebody collects them.
+    pub tracer: Option<Tracer>,
     /// Who is told what happens.
     pub alerts: Alerts,
     /// What messages let people do with one click.
@@ -127,6 +133,9 @@ impl App {
         let upstreams = Upstreams::new(settings.upstreams(), &Upstreams::default());
         let policies = PolicyBook::new(&settings.policies, &catalog.snapshot(), None);
         let coverage = coverage(&settings);
+        let metrics = Metrics::default();
+        metrics.expect_upstreams(settings.upstreams().map(|provider| &*provider.name));
+        let tracer = Tracer::new(settings.telemetry.traces.as_ref());
         Ok(Arc::new(App {
             settings: ArcSwap::from_pointee(settings),
             upstreams: ArcSwap::from_pointee(upstreams),
@@ -149,6 +158,8 @@ impl App {
             marks: Recent::new(HISTORY_MARKS),
             history: Arc::new(history),
             live: Live::default(),
+            metrics,
+            tracer,
             alerts,
             links,
             tokens: Tokens::default(),
@@ -170,6 +181,7 @@ impl App {
         self.prices.store(Arc::new(prices));
         self.coverage.store(Arc::new(coverage(&settings)));
         self.upstreams.store(Arc::new(upstreams));
+        self.metrics.expect_upstreams(settings.upstreams().map(|provider| &*provider.name));
         self.settings.store(Arc::new(settings));
         self.reconfigure_alerts();
         self.rebuild_policies();
@@ -239,11 +251,16 @@ impl App {
 
     /// Records an event: on disk before this returns, and as a line on the terminal.
     pub(crate) fn record(&self, event: &Event) {
+        self.record_in_trace(event, None);
+    }
+
+    /// The same for a call that belongs to a trace.
+    pub(crate) fn record_in_trace(&self, event: &Event, trace_id: Option<&str>) {
         self.history.record(event);
         self.live.tell(event);
         let settings = self.settings.load();
         self.alerts.tell(event);
-        logging::call(&settings.log, event);
+        logging::call(&settings.log, event, trace_id);
     }
 
     /// What is on record about a run that is not in memory, and about the runs above it; `parent` is what the call

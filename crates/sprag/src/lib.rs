@@ -4,6 +4,7 @@
 //! - [`server`]: both listeners, from start to drain
 //! - [`admin`]: the dashboard and the admin API, on their own listener
 //! - [`alerts`]: who is told what happens
+//! - [`metrics`], [`otel`]: what is counted, and traces
 //! - [`config`]: the configuration as written, and as used
 //! - [`replay`]: recorded runs, judged offline
 //! - [`run_command`]: one command, guarded while it runs
@@ -27,6 +28,8 @@ pub mod jwt;
 pub mod link;
 pub mod live;
 pub mod logging;
+pub mod metrics;
+pub mod otel;
 pub mod policies;
 pub mod reload;
 pub mod replay;

@@ -38,7 +38,7 @@ pub fn set_up(log: &Log) -> anyhow::Result<()> {
 }
 
 /// One line for a call that has ended, if calls get one.
-pub(crate) fn call(log: &Log, event: &Event) {
+pub(crate) fn call(log: &Log, event: &Event, trace_id: Option<&str>) {
     if let Some(act) = &event.act {
         return tracing::warn!(by = act.by, scope = act.target, reason = act.reason, "{}", show::act(act.what));
     }
@@ -67,6 +67,7 @@ pub(crate) fn call(log: &Log, event: &Event) {
         unpriced = event.unpriced,
         duration_ms = event.total_ms,
         error = event.error.as_deref(),
+        trace_id,
         "call"
     );
 }

@@ -102,19 +102,31 @@ impl Server {
         let addresses = Addresses { proxy: self.proxy_addr()?, admin: self.admin_addr()? };
         let joined = self.app.join_nodes().await?;
         let app = self.app.clone();
-        let proxy = listen(self.proxy, limits, shutdown.clone(), move |peer, mut request| {
-            // A kill may name the address.
-            request.extensions_mut().insert(peer);
-            gateway::handle(app.clone(), request)
-        });
+        let proxy = listen(
+            self.proxy,
+            limits,
+            app.metrics.proxy_connections.clone(),
+            shutdown.clone(),
+            move |peer, mut request| {
+                // A kill may name the address.
+                request.extensions_mut().insert(peer);
+                gateway::handle(app.clone(), request)
+            },
+        );
         let router = admin::router(self.app.clone(), self.token.token.clone(), addresses, shutdown.clone());
-        let admin = listen(self.admin, limits, shutdown.clone(), move |peer, request| {
-            admin::handle(router.clone(), peer, request)
-        });
+        let admin = listen(
+            self.admin,
+            limits,
+            self.app.metrics.admin_connections.clone(),
+            shutdown.clone(),
+            move |peer, request| admin::handle(router.clone(), peer, request),
+        );
         let sweeping = tokio::spawn(self.app.clone().sweep_forever());
         let alerted = CancellationToken::new();
         let raising = tokio::spawn(self.app.clone().raise_alerts(alerted.clone()));
         let delivering = tokio::spawn(self.app.clone().deliver_alerts());
+        let traced = CancellationToken::new();
+        let exporting = tokio::spawn(self.app.clone().export_traces(traced.clone()));
         let adopting = tokio::spawn(self.app.clone().adopt_forever());
         let linked = tokio::spawn(self.app.clone().follow_link());
         let (proxy_drained, _) = tokio::join!(proxy, admin);
@@ -127,6 +139,8 @@ impl Server {
         self.app.settling.close();
         self.app.settling.wait().await;
         self.app.leave_nodes(joined).await;
+        traced.cancel();
+        let _ = exporting.await;
         // What the last calls raised is on disk; what is not delivered waits for the next start.
         alerted.cancel();
         let _ = raising.await;

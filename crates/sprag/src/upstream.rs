@@ -127,19 +127,27 @@ fn connect(provider: &Provider) -> Result<Client<HttpsConnector<HttpConnector>, 
 }
 
 fn tls(provider: &Provider) -> Result<ClientConfig> {
-    let roots = match &provider.ca_file {
-        Some(file) => roots_in(file)?,
-        None => public_roots(provider),
-    };
+    match &provider.ca_file {
+        Some(file) => trusting(roots_in(file)?),
+        None => trusting(public_roots(provider.base.scheme == Scheme::HTTPS)),
+    }
+}
+
+/// Trusts whom everybody trusts, and whom the system does.
+pub(crate) fn public_tls() -> Result<ClientConfig> {
+    trusting(public_roots(true))
+}
+
+fn trusting(roots: RootCertStore) -> Result<ClientConfig> {
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(crypto).with_safe_default_protocol_versions()?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// The bundled roots, and those of the system.
-fn public_roots(provider: &Provider) -> RootCertStore {
+/// The bundled roots, and those of the system where they are needed.
+fn public_roots(with_system: bool) -> RootCertStore {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    if provider.base.scheme == Scheme::HTTPS {
+    if with_system {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     roots

@@ -4,6 +4,7 @@
 //! - `access`, `operator`, `sessions`, `csrf`, `throttle`, `login`: who may enter, and what they may do
 //! - `act`: links in alerts, which are a permission of their own
 //! - `api`: JSON under `/api/v1`; `pages`: the same facts as HTML
+//! - `metrics`: what is counted, for Prometheus
 //! - `live`: telling open pages that something happened, and programs what; `export`: events as a file
 //! - `roster`: the agents in pages; `records`: reading the history without holding up the runtime
 //!
@@ -19,6 +20,7 @@ mod guard;
 mod health;
 mod live;
 mod login;
+mod metrics;
 mod operator;
 mod pages;
 mod plain_html;
@@ -155,6 +157,7 @@ pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: Canc
     });
     Router::new()
         .merge(health::routes())
+        .merge(metrics::routes(&admin))
         .merge(assets::routes())
         .merge(login::routes(&admin))
         .merge(act::routes())

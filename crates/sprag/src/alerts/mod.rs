@@ -244,6 +244,12 @@ impl Alerts {
         self.health.of(channel)
     }
 
+    /// Events that wait to be looked at.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.waiting()
+    }
+
     /// What was not told as it should have been.
     #[must_use]
     pub fn counts(&self) -> AlertCounts {

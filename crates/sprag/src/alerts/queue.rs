@@ -39,6 +39,11 @@ impl Queue {
         }
     }
 
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.sender.max_capacity() - self.sender.capacity()
+    }
+
     fn put_together(&self, key: UrgentKey, seen: Observation) -> bool {
         let mut urgent = self.urgent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = urgent.places.get(&key).copied().and_then(|place| urgent.list.get_mut(place)) {

@@ -155,6 +155,7 @@ pub fn needs_restart(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("state.redis", old.state.redis != new.state.redis),
         ("state.timeout_ms", old.state.timeout != new.state.timeout),
         ("events", old.events != new.events),
+        ("telemetry.otlp", old.telemetry.traces != new.telemetry.traces),
         ("log.format", old.log.format != new.log.format),
         ("log.level", old.log.level != new.log.level),
     ];

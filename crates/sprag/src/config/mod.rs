@@ -53,6 +53,6 @@ pub(crate) use secret::MASK;
 pub use secret::Secret;
 pub use settings::{
     Admin, Auth, Events, GlobalBudget, Log, Policies, Prices, Provider, Proxy, Responses, Routing, Runs, Settings,
-    State, Timeouts,
+    State, Telemetry, Timeouts, Traces,
 };
 pub use values::{ConfigValue, Origin, Values};

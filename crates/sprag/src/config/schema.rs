@@ -190,6 +190,7 @@ mod tests {
             "providers.*.api_key",
             "providers.*.headers",
             "state.redis",
+            "telemetry.otlp_headers",
         ];
         let (alerts, others): (Vec<String>, Vec<String>) =
             secret.into_iter().partition(|key| key.starts_with("alerts."));

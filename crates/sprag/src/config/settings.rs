@@ -60,6 +60,8 @@ pub struct Settings {
     pub jwt: Option<Arc<Verifier>>,
     /// Who is told what happens.
     pub alerts: Alerts,
+    /// What can be seen from outside.
+    pub telemetry: Telemetry,
     /// What Sprag writes to the terminal.
     pub log: Log,
     /// Every value as it is written, and who wrote it.
@@ -270,6 +272,30 @@ pub struct Prices {
     pub unpriced: Unpriced,
     /// Own prices; they stand before the built-in table.
     pub overrides: Vec<PriceOverride>,
+}
+
+/// What can be seen from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Telemetry {
+    /// `/metrics` needs no token; the admin listener is on loopback then.
+    pub metrics_open: bool,
+    /// Agents are counted apart.
+    pub metrics_by_agent: bool,
+    /// Where traces go; nothing where there are none.
+    pub traces: Option<Traces>,
+}
+
+/// Where traces go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traces {
+    /// Where they are posted.
+    pub url: String,
+    /// Headers of every post; marked as not to be shown.
+    pub headers: HeaderMap,
+    /// What the service is called.
+    pub service_name: String,
+    /// Share of the traces that begin here which is recorded.
+    pub sample_ratio: f64,
 }
 
 /// What Sprag writes to the terminal.

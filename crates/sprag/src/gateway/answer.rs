@@ -173,7 +173,9 @@ async fn collected(
     let mut is_changed = false;
     if let Some(inspector) = &asked.inspector {
         let mut sightings = Sightings::default();
+        let began = std::time::Instant::now();
         let (edited, is_stopped) = looked_at(inspector, asked.shape, &plain, &mut sightings);
+        ticket.trail().add_answer_inspected(began);
         let refusal = is_stopped.then(|| dlp_refusal(&sightings, Direction::Answer));
         ticket.add_sightings(sightings);
         if let Some(refusal) = refusal {

@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Instant;
 
 use http::request::Parts;
 use sprag_core::event::{Ending, Event, RunOrigin};
@@ -19,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::plain;
 use super::route::Route;
+use super::trail::Leg;
 use crate::app::App;
 
 /// Failures of detection, told at most once a minute.
@@ -79,17 +81,22 @@ pub(crate) struct Looked {
     pub(crate) decision: Decision,
     pub(crate) level: Option<f32>,
     pub(crate) evidence: Option<StepEvidence>,
+    /// How long it took.
+    pub(crate) leg: Option<Leg>,
 }
 
 /// Lets all detectors look at a request, and decides what follows.
 pub(crate) fn arrive(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, way: &Way<'_>) -> Looked {
-    guarded(&app.detection_failures, seen.now, || inspect(app, rules, call, seen, way)).unwrap_or_else(|| {
-        // What it had collected may be what made it fail.
-        if let Some(run) = seen.run {
-            app.state.watch(run.key, RunWatch::forget);
-        }
-        Looked::default()
-    })
+    let began = Instant::now();
+    let looked =
+        guarded(&app.detection_failures, seen.now, || inspect(app, rules, call, seen, way)).unwrap_or_else(|| {
+            // What it had collected may be what made it fail.
+            if let Some(run) = seen.run {
+                app.state.watch(run.key, RunWatch::forget);
+            }
+            Looked::default()
+        });
+    Looked { leg: Some(Leg::since(began)), ..looked }
 }
 
 /// Lets all detectors look at a call that is over.

@@ -66,6 +66,7 @@ pub(crate) async fn forward(
     if asked.dialect.is_llm() {
         limit_accept_encoding(headers, asked.edits());
     }
+    ticket.trail().propagate(headers);
     for (name, value) in &provider.headers {
         headers.insert(name, value.clone());
     }

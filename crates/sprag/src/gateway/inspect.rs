@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -10,6 +11,7 @@ use sprag_core::wire::{Call, Refusal};
 
 use super::route::Route;
 use super::ticket::Ticket;
+use super::trail::Leg;
 use crate::app::App;
 use crate::config::Settings;
 use crate::policies::PolicyInForce;
@@ -20,6 +22,8 @@ pub(crate) struct Look {
     /// What must be changed in the body.
     pub(crate) edits: Vec<(Range<usize>, String)>,
     pub(crate) sightings: Sightings,
+    /// How long that took.
+    pub(crate) leg: Option<Leg>,
     is_stopped: bool,
 }
 
@@ -56,6 +60,7 @@ pub(crate) fn request(
     if call.is_none() && !is_json(head) {
         return Look::default();
     }
+    let began = Instant::now();
     let items = call.map(|call| ranges_of(body, call.items.iter().chain(&call.fixed).copied())).unwrap_or_default();
     let mut sightings = Sightings::default();
     let (way, seen) = (Direction::Request, Some(&*settings.dlp.seen));
@@ -64,7 +69,7 @@ pub(crate) fn request(
     if let (Some(owner), Some(vault)) = (ticket.vault_key(), &inspector.vault) {
         app.vaults.drop_unused(&owner, vault);
     }
-    Look { edits, sightings, is_stopped }
+    Look { edits, sightings, leg: Some(Leg::since(began)), is_stopped }
 }
 
 impl Look {

@@ -136,7 +136,8 @@ pub(crate) async fn judge(
     ticket.set_verdict(rules.clone(), looked.unwrap_or_default());
     ticket.set_would_block(would_stop.into_iter().map(|stop| would_block(settings, stop)).collect());
     ticket.set_limits(taken, spending);
-    let Look { edits, sightings, .. } = inspected.unwrap_or_default();
+    let Look { edits, sightings, leg, .. } = inspected.unwrap_or_default();
+    ticket.trail().inspected = leg;
     ticket.add_sightings(sightings);
     match verdict {
         Ok(permit) => Ok(Judged { permit, edits, inspector }),

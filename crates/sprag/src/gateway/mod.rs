@@ -39,6 +39,7 @@ mod share;
 mod spending;
 mod throttle;
 mod ticket;
+mod trail;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,6 +64,7 @@ use self::route::Route;
 pub(crate) use self::seeding::Late;
 pub use self::throttle::Throttle;
 use self::ticket::Ticket;
+pub(crate) use self::trail::{Leg, Trail};
 use crate::app::App;
 use crate::config::Settings;
 
@@ -144,7 +146,10 @@ async fn send(
     let request = open::Request { settings, route, head, body: &plain, call: call.as_ref() };
     let opening = open::open(app, request, ticket).await?;
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
-    let Judged { permit, edits, inspector } = judge::judge(app, settings, case, ticket).await?;
+    let judging = Instant::now();
+    let judged = judge::judge(app, settings, case, ticket).await;
+    ticket.trail().judged = Some(Leg::since(judging));
+    let Judged { permit, edits, inspector } = judged?;
     ticket.mark_permitted(permit.advice());
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);

@@ -150,7 +150,11 @@ impl Observed {
                 match frame.into_data() {
                     Ok(data) => {
                         self.ticket.mark_first_byte();
+                        let began = self.reader.sightings().is_some().then(std::time::Instant::now);
                         let taken = self.reader.take(data, &mut self.out);
+                        if let Some(began) = began {
+                            self.ticket.trail().add_answer_inspected(began);
+                        }
                         let goes_on = taken == Taken::Passed;
                         if !goes_on || !(self.is_chanting() || self.is_outrunning()) {
                             self.act(taken);

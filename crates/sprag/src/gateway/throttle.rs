@@ -20,6 +20,12 @@ impl Default for Throttle {
 }
 
 impl Throttle {
+    /// How many wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        THROTTLED_REQUESTS.saturating_sub(self.room.available_permits())
+    }
+
     /// Waits. A client that leaves ends the wait.
     ///
     /// # Errors

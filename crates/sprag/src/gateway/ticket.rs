@@ -31,6 +31,7 @@ use super::route::Route;
 use super::settled::{Settled, settle_run};
 use super::share::{Farewell, Held, Over};
 use super::spending::Spending;
+use super::trail::Trail;
 use crate::app::App;
 use crate::config::Provider;
 use crate::tokens::PromptSample;
@@ -42,6 +43,8 @@ pub(crate) struct Ticket {
     provider: Arc<Provider>,
     /// Filled as the call goes on; recorded when it settles.
     event: Event,
+    /// When what happened to it.
+    trail: Trail,
     /// The virtual key that the call came with.
     key: Option<Arc<KeyEntry>>,
     run: Option<TicketRun>,
@@ -98,6 +101,7 @@ impl Ticket {
             ..Event::new(app.ids.request(now), now, kind)
         };
         Ticket {
+            trail: Trail::new(&app, &head.headers, arrived),
             app,
             provider: route.provider.clone(),
             event,
@@ -125,6 +129,11 @@ impl Ticket {
     /// The event as it stands.
     pub(crate) fn event(&self) -> &Event {
         &self.event
+    }
+
+    /// What is noted of its way.
+    pub(crate) fn trail(&mut self) -> &mut Trail {
+        &mut self.trail
     }
 
     /// Who calls, and for which model.
@@ -180,6 +189,7 @@ impl Ticket {
     /// What detection found, and the rules by which it will look at the answer.
     pub(crate) fn set_verdict(&mut self, rules: Arc<Rules>, looked: Looked) {
         self.rules = Some(rules);
+        self.trail.detected = looked.leg;
         self.event.verdict = looked.decision.enforced;
         self.event.shadow = looked.decision.shadow.filter(|verdict| verdict.action.stops());
         self.event.level = looked.level;
@@ -282,6 +292,7 @@ impl Ticket {
     /// The request waited.
     pub(crate) fn mark_delayed(&mut self, delay: Delay) {
         self.delay = Some(delay);
+        self.trail.mark_waited(delay);
     }
 
     /// How long it waited, and why.
@@ -308,12 +319,14 @@ impl Ticket {
     /// The request goes upstream now; `read_at` is when its last byte had arrived.
     pub(crate) fn mark_sent(&mut self, read_at: Instant) {
         self.was_sent = true;
+        self.trail.mark_sent(read_at);
         self.event.overhead_us = u32::try_from(read_at.elapsed().as_micros()).unwrap_or(u32::MAX);
     }
 
     /// The status and form of the answer.
     pub(crate) fn mark_answered(&mut self, status: u16, is_stream: bool) {
         self.answered_with = Some(status);
+        self.trail.answered_with = Some(status);
         self.event.status = status;
         if status >= 400 {
             self.spending.teaches_nothing();
@@ -324,6 +337,7 @@ impl Ticket {
     /// The first byte of the answer's body passes now.
     pub(crate) fn mark_first_byte(&mut self) {
         self.event.first_byte_ms.get_or_insert_with(|| elapsed_ms(self.arrived));
+        self.trail.mark_first_byte();
     }
 
     /// The upstream failed; `why` holds no content of the call.
@@ -377,8 +391,9 @@ impl Ticket {
         event.model = event.model.take().or_else(|| reply.model.clone());
         if let Some(usage) = &event.usage {
             let price = self.app.price(&self.provider, reply.model.as_deref(), event.model.as_deref());
-            event.cost = price.map(|price| cost(&price, usage));
+            event.cost = price.as_ref().map(|price| cost(price, usage));
             event.unpriced = event.cost.is_none() && usage.total_tokens() > 0;
+            self.trail.priced_as = price.map(|price| price.model);
         }
         if self.was_sent {
             event.cost = event.cost.max(self.spending.unread_cost(event, reply, self.answered_with));
@@ -399,7 +414,8 @@ impl Ticket {
         if self.has_entered {
             self.app.state.leave(&event.agent);
         }
-        self.app.record(event);
+        self.trail.finish(&self.app, &self.provider, event, reply);
+        self.app.record_in_trace(event, self.trail.trace_id().as_deref());
         // Recorded first: should Sprag end in between, what is set aside is charged or the cost is, and never both.
         let used = event.usage.map_or(0, |usage| usage.total_tokens());
         self.app.state.correct_rates(&std::mem::take(&mut self.rates), used);

@@ -120,12 +120,16 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
 
     let shutdown = CancellationToken::new();
     let serving = app.clone();
+    let connections = app.metrics.proxy_connections.clone();
     let proxy =
-        tokio::spawn(listen(listener, limits(&app.settings.load()), shutdown.clone(), move |peer, mut request| {
+        listen(listener, limits(&app.settings.load()), connections, shutdown.clone(), move |peer, mut request| {
             // A kill may name the address.
             request.extensions_mut().insert(peer);
             gateway::handle(serving.clone(), request)
-        }));
+        });
+    let proxy = tokio::spawn(proxy);
+    let traced = CancellationToken::new();
+    let exporting = tokio::spawn(app.clone().export_traces(traced.clone()));
     let raised = CancellationToken::new();
     let raising = tokio::spawn(app.clone().raise_alerts(raised.clone()));
     let delivering = tokio::spawn(app.clone().deliver_alerts());
@@ -163,6 +167,8 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
     app.settling.close();
     app.settling.wait().await;
     linked.abort();
+    traced.cancel();
+    let _ = exporting.await;
     raised.cancel();
     let _ = raising.await;
     home.deliver_alerts(&app).await;

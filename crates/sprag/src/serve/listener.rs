@@ -5,7 +5,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -35,6 +35,9 @@ pub struct Limits {
     pub drain: Duration,
 }
 
+/// How many connections are open, for whoever asks.
+pub type Connections = Arc<AtomicUsize>;
+
 /// After a failed accept (out of file descriptors, say) the loop breathes before it tries again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The smallest read buffer that hyper takes.
@@ -43,6 +46,9 @@ const MIN_HEADER_BYTES: usize = 8 << 10;
 const STALLED: Duration = Duration::from_secs(600);
 const HTTP2_STREAMS: u32 = 256;
 const HTTP2_PING: Duration = Duration::from_secs(30);
+
+/// A connection, counted for as long as it is there.
+struct Counted(Connections);
 
 /// How a listener stops.
 #[derive(Clone)]
@@ -57,7 +63,13 @@ struct Stop {
 
 /// Serves connections until `shutdown`, then lets the answers under way finish. True when all of them did; the others
 /// were cut, and nothing of them runs any more.
-pub async fn listen<H, F, B>(listener: TcpListener, limits: Limits, shutdown: CancellationToken, handle: H) -> bool
+pub async fn listen<H, F, B>(
+    listener: TcpListener,
+    limits: Limits,
+    connections: Connections,
+    shutdown: CancellationToken,
+    handle: H,
+) -> bool
 where
     H: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
@@ -83,9 +95,10 @@ where
             }
         };
         let serving = serve(stream, peer, limits, stop.clone(), handle.clone());
+        let counted = Counted::new(&connections);
         stop.tasks.spawn(async move {
             serving.await;
-            drop(slot);
+            drop((slot, counted));
         });
     }
     drop(listener);
@@ -147,6 +160,19 @@ where
     // Clients hang up in the middle all the time; what that means for a call is settled by its ticket.
     if let Err(error) = ended {
         tracing::debug!(%peer, %error, "connection ended early");
+    }
+}
+
+impl Counted {
+    fn new(connections: &Connections) -> Counted {
+        connections.fetch_add(1, Ordering::Relaxed);
+        Counted(connections.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

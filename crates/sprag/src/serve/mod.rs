@@ -3,4 +3,4 @@
 mod listener;
 mod write_timeout;
 
-pub use listener::{Limits, listen};
+pub use listener::{Connections, Limits, listen};

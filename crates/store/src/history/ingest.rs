@@ -44,6 +44,8 @@ pub(super) enum Order {
 pub struct IngestStatus {
     /// Why events do not reach the database; absent while they do.
     pub problem: Option<String>,
+    /// Everything recorded before this moment is in the database; absent until that was so once.
+    pub caught_up_at: Option<Instant>,
     /// Events that reached it since the start.
     pub ingested: u64,
     /// Lines of the spool that could not be read.
@@ -107,6 +109,7 @@ impl Ingest {
 
     /// A cycle that leaves its outcome in the status, and whose panic is only a failure.
     pub(super) fn cycle_caught(&mut self) -> Result<(), StoreError> {
+        let begun = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.cycle())).unwrap_or_else(|_| {
             Err(StoreError::Database {
                 action: "take events in",
@@ -124,7 +127,12 @@ impl Ingest {
         {
             tracing::error!(error = %problem, "events wait in the spool");
         }
-        with_lock(&self.status, |status| status.problem = problem);
+        with_lock(&self.status, |status| {
+            if problem.is_none() {
+                status.caught_up_at = Some(begun);
+            }
+            status.problem = problem;
+        });
         outcome
     }
 

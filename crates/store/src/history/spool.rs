@@ -46,6 +46,8 @@ pub struct SpoolStatus {
     pub problem: Option<String>,
     /// Bytes waiting for the database.
     pub bytes: u64,
+    /// Files that they lie in.
+    pub segments: usize,
     /// Bytes of money held in memory.
     pub held_bytes: usize,
     /// Events written whole.
@@ -188,6 +190,7 @@ impl Spool {
         with_lock(&self.writer, |writer| SpoolStatus {
             problem: writer.problem.clone(),
             bytes: writer.total_bytes(),
+            segments: writer.closed.len() + usize::from(writer.file.is_some()),
             held_bytes: writer.held.len(),
             open_calls: writer.open.len(),
             ..writer.status.clone()

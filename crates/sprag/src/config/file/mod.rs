@@ -19,6 +19,7 @@ mod rate_limit;
 mod responses;
 mod route;
 mod state;
+mod telemetry;
 
 use std::collections::BTreeMap;
 
@@ -42,6 +43,7 @@ pub use rate_limit::RateLimit;
 pub use responses::{Compat, Responses, Stop, StopForm};
 pub use route::Route;
 pub use state::{OnStateLoss, State, StateLoss};
+pub use telemetry::Telemetry;
 
 use super::secret::Secret;
 
@@ -87,6 +89,8 @@ pub struct File {
     pub jwt: Jwt,
     /// Who is told what happens.
     pub alerts: Alerts,
+    /// What can be seen of Sprag from outside: metrics and traces.
+    pub telemetry: Telemetry,
     /// What Sprag writes to the terminal.
     pub log: Log,
 }

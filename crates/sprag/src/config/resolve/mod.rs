@@ -14,6 +14,7 @@ mod rate_limit;
 mod reasons;
 mod route;
 mod state;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -58,6 +59,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
     let jwt = jwt::resolve(&file.jwt, environment, &mut problems);
     let state = state::resolve(&file.state, &mut problems);
     let events = events(&file.events, &mut problems);
+    let telemetry = telemetry::resolve(&file.telemetry, admin_listen, &mut problems);
 
     let (Some(listen), Some(admin_listen), true) = (listen, admin_listen, problems.is_empty()) else {
         return Err(problems);
@@ -92,6 +94,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
         prices: Prices { unpriced: file.prices.unpriced, overrides },
         jwt,
         alerts,
+        telemetry,
         log: Log { format: file.log.format, level: file.log.level.clone(), calls: file.log.calls },
         // Only who puts the layers together knows them.
         values: Values::default(),

@@ -82,6 +82,7 @@ impl Ticket {
             app: self.app.clone(),
             provider: self.provider.clone(),
             event: self.event.clone(),
+            trail: std::mem::take(&mut self.trail),
             key: self.key.clone(),
             run: self.run.take(),
             watched: self.watched.take(),
