@@ -12,6 +12,7 @@ use super::sandbox::Sandbox;
 use super::schema;
 
 const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+const OBSERVABILITY: &str = include_str!("../../../../docs/observability.md");
 const POLICY: &str = include_str!("../../../../docs/policy.md");
 const ROUTES: &str = include_str!("../../../../docs/routes.md");
 const STOPS: &str = include_str!("../../../../docs/stops.md");
@@ -111,6 +112,16 @@ fn the_guide_shows_every_key_of_a_route() {
         for inner in key["properties"].as_object().into_iter().flatten().map(|(inner, _)| inner) {
             assert!(routes.contains(&format!("{inner} = ")), "{name}.{inner}");
         }
+    }
+}
+
+#[test]
+fn the_page_about_metrics_and_traces_is_right() {
+    let recipes: Vec<_> =
+        OBSERVABILITY.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(recipes.len(), 2);
+    for recipe in recipes {
+        Sandbox::new(recipe).load().unwrap_or_else(|problems| panic!("{problems}"));
     }
 }
 

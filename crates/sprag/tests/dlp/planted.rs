@@ -62,6 +62,8 @@ profile = "off"
 daily_limit = 0.0001
 [agents.switched.kill_switch]
 enabled = true
+[telemetry]
+metrics_by_agent = true
 "#;
 
 /// A body with everything in every place.
@@ -161,6 +163,7 @@ async fn shown(binary: &Binary) -> Vec<(String, String)> {
         "/keys",
         "/panic",
         "/settings",
+        "/metrics",
     ];
     let api = [
         "status",

@@ -18,7 +18,7 @@ pub(super) fn resolve(
 ) -> Telemetry {
     if written.metrics_open && admin_listen.is_some_and(|address| !address.ip().is_loopback()) {
         let message = "the admin listener can be reached from other machines, and so could /metrics without a token";
-        let hint = "give the scraper a token that only looks (`sprag tokens create --role viewer NAME`), or let \
+        let hint = "give the scraper a token that only looks (`sprag tokens create --name prometheus --role viewer`), or let \
                     `admin.listen` be on 127.0.0.1";
         problems.push(Problem::value("telemetry.metrics_open", message).hint(hint));
     }
