@@ -19,6 +19,9 @@ mod process;
 mod sheet;
 mod text;
 
+#[cfg(test)]
+mod cost;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 

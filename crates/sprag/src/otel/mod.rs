@@ -163,7 +163,32 @@ fn is_chosen(trace: TraceId, ratio: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sprag_core::event::{Event, EventKind};
+    use sprag_core::time::Timestamp;
+
     use super::*;
+    use crate::config::{Sources, load};
+    use crate::gateway::Trail;
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        let settings = load(&Sources::default()).unwrap().settings;
+        let traces = Traces {
+            url: "http://127.0.0.1:1/v1/traces".to_owned(),
+            headers: HeaderMap::new(),
+            service_name: "sprag".to_owned(),
+            sample_ratio: 1.0,
+        };
+        let tracer = Tracer::new(Some(&traces)).unwrap();
+        let event = Event::new("req_1".to_owned(), Timestamp(1), EventKind::LlmCall);
+        let (trail, provider) = (Trail::default(), &settings.providers["openai"]);
+        let ended = Ended { event: &event, trail: &trail, provider, answered_by: None };
+        let end_one = || tracer.end(&tracer.begin(&HeaderMap::new(), Instant::now()), &ended);
+        (0..TRACE_QUEUE).for_each(|_| end_one());
+        assert_eq!((tracer.queued(), tracer.counts().dropped), (TRACE_QUEUE, 0));
+        end_one();
+        assert_eq!((tracer.queued(), tracer.counts().dropped), (TRACE_QUEUE, 1));
+    }
 
     #[test]
     fn so_large_a_share_of_traces_is_chosen() {
