@@ -60,7 +60,7 @@ pub(crate) enum Manner {
 }
 
 pub(crate) struct Collector {
-    pub(crate) address: SocketAddr,
+    address: SocketAddr,
     manner: watch::Sender<Manner>,
     batches: Arc<Mutex<Vec<Batch>>>,
     serving: JoinHandle<()>,
@@ -70,11 +70,7 @@ type Shared = (Arc<Mutex<Vec<Batch>>>, watch::Receiver<Manner>);
 
 impl Collector {
     pub(crate) async fn start(manner: Manner) -> Collector {
-        Collector::at("127.0.0.1:0".parse().unwrap(), manner).await
-    }
-
-    pub(crate) async fn at(address: SocketAddr, manner: Manner) -> Collector {
-        let listener = TcpListener::bind(address).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (manner, told) = watch::channel(manner);
         let batches: Arc<Mutex<Vec<Batch>>> = Arc::default();

@@ -128,7 +128,7 @@ impl Ingest {
             tracing::error!(error = %problem, "events wait in the spool");
         }
         with_lock(&self.status, |status| {
-            if problem.is_none() {
+            if outcome.is_ok() {
                 status.caught_up_at = Some(begun);
             }
             status.problem = problem;
@@ -246,6 +246,33 @@ mod tests {
         let left: String =
             ingest.connection().unwrap().query_row("SELECT group_concat(id) FROM events", [], |r| r.get(0)).unwrap();
         assert_eq!(left, "fresh");
+    }
+
+    #[test]
+    fn what_is_behind_can_be_told_from_what_has_caught_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = HistorySettings::default();
+        let spool = Spool::open(dir.path(), settings.spool_bytes, settings.segment_bytes).unwrap();
+        // A folder is no database.
+        let database = dir.path().join("sprag.db");
+        std::fs::create_dir(&database).unwrap();
+        let mut ingest = Ingest {
+            database: database.clone(),
+            connection: None,
+            spool: Arc::new(spool),
+            settings,
+            status: Arc::default(),
+            complaint: Complaint::default(),
+            is_past_settled: false,
+        };
+        ingest.spool.record(&step("a", "r", 1));
+        assert!(ingest.cycle_caught().is_err());
+        let caught_up_at = |ingest: &Ingest| with_lock(&ingest.status, |status| status.caught_up_at);
+        assert_eq!(caught_up_at(&ingest), None);
+        std::fs::remove_dir(&database).unwrap();
+        let before = Instant::now();
+        ingest.cycle_caught().unwrap();
+        assert!(caught_up_at(&ingest).is_some_and(|at| at >= before));
     }
 
     #[test]

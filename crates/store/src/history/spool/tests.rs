@@ -38,6 +38,7 @@ fn a_file_is_closed_at_its_bound() {
     assert!(files.iter().all(|file| file.bytes < 2000), "{files:?}");
     assert_eq!(ids_in(&spool).len(), 10);
     assert_eq!(spool.status().bytes, files.iter().map(|file| file.bytes).sum::<u64>());
+    assert_eq!(spool.status().segments, files.len());
 }
 
 #[test]
