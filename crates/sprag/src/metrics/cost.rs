@@ -67,7 +67,6 @@ fn each_ns(threads: u32, work: impl Fn() + Sync) -> u128 {
 
 #[test]
 #[ignore = "it measures, and only an optimised program"]
-#[expect(clippy::print_stdout, reason = "a measurement is for reading")]
 fn counting_cost() {
     let (event, headers, reply) = (call(), HeaderMap::new(), Reply::default());
     let (plain, _home) = app("");

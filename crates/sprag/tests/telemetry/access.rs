@@ -43,6 +43,6 @@ async fn prometheus_gets_the_format_that_it_asks_for() {
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     assert!(text.ends_with("\n# EOF\n") && text.contains("# TYPE sprag_stops counter\nsprag_stops_total{"), "{text}");
     let plain = fetch(ask(&place)).await;
-    let page = Page::read(&String::from_utf8(plain.body.to_vec()).unwrap());
+    let page = Page::read(std::str::from_utf8(&plain.body).unwrap());
     assert_eq!(page.families["sprag_stops_total"].kind, "counter");
 }

@@ -59,7 +59,7 @@ pub(crate) async fn metrics(place: &Configured) -> Page {
     let answer = fetch(call.header("authorization", &format!("Bearer {VIEWER}"))).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
-    Page::read(&String::from_utf8(answer.body.to_vec()).unwrap())
+    Page::read(std::str::from_utf8(&answer.body).unwrap())
 }
 
 /// Traffic of every kind: every dialect, streams, errors, stops, findings, a model without a price. Gives how many calls
