@@ -395,7 +395,7 @@ pub const METERED_AGENTS: usize = 1000;
 pub const METERED_FINDINGS: usize = 512;
 /// Calls whose spans wait to be exported; those of further ones are counted and dropped.
 pub const TRACE_QUEUE: usize = 4096;
-/// Spans that are exported at once.
+/// Spans from which on a batch is full; it may hold the others of its last call too.
 pub const TRACE_BATCH: usize = 512;
-/// Largest answer that is read of a collector of traces.
+/// Largest answer that is read of a collector of traces; of a larger one only the status counts.
 pub const TRACE_ANSWER_BYTES: usize = 64 << 10;

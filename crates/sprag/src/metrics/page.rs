@@ -115,17 +115,17 @@ impl Metrics {
         sheet.histograms(
             "sprag_request_duration_seconds",
             "From the arrival of a request to the last byte of its answer.",
-            upstreams.iter().map(|(name, meters)| (of(name), &meters.whole)),
+            upstreams.iter().map(|(name, meters)| (of(name), meters.whole.counted())),
         )?;
         sheet.histograms(
             "sprag_upstream_first_byte_seconds",
             "From sending a request on to the first byte of the answer's body.",
-            upstreams.iter().map(|(name, meters)| (of(name), &meters.first_byte)),
+            upstreams.iter().map(|(name, meters)| (of(name), meters.first_byte.counted())),
         )?;
         sheet.histograms(
             "sprag_upstream_duration_seconds",
             "From sending a request on to the last byte of its answer.",
-            upstreams.iter().map(|(name, meters)| (of(name), &meters.upstream)),
+            upstreams.iter().map(|(name, meters)| (of(name), meters.upstream.counted())),
         )
     }
 
@@ -201,13 +201,17 @@ impl Metrics {
         sheet.histogram(
             "sprag_overhead_seconds",
             "Time that Sprag adds to a request: from its last byte to the call upstream, without waiting on purpose.",
-            &self.overhead,
+            &self.overhead.counted(),
         )?;
-        sheet.histogram("sprag_detection_seconds", "Time that the detectors of loops took.", &self.detection)?;
+        sheet.histogram(
+            "sprag_detection_seconds",
+            "Time that the detectors of loops took.",
+            &self.detection.counted(),
+        )?;
         let dlp = self.dlp().map(|(direction, durations)| {
             let way = if direction == Direction::Request { "request" } else { "answer" };
             let labels: Labels<'static, 1> = [("direction", way)];
-            (labels, durations)
+            (labels, durations.counted())
         });
         sheet.histograms("sprag_dlp_seconds", "Time that looking for secrets and personal data took.", dlp)
     }

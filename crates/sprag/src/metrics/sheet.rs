@@ -5,7 +5,7 @@ use std::fmt;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use super::durations::Durations;
+use super::durations::Counted;
 
 /// Labels of a sample, by name.
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
@@ -74,22 +74,20 @@ impl Sheet<'_> {
     }
 
     /// A histogram without labels.
-    pub(super) fn histogram(&mut self, name: &str, help: &str, durations: &Durations) -> fmt::Result {
-        let counted = durations.counted();
+    pub(super) fn histogram(&mut self, name: &str, help: &str, counted: &Counted) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
         metric.encode_histogram::<NoLabelSet>(counted.sum_seconds, counted.count, &counted.buckets, None)
     }
 
     /// One for each set of labels.
-    pub(super) fn histograms<'d, L: EncodeLabelSet>(
+    pub(super) fn histograms<L: EncodeLabelSet>(
         &mut self,
         name: &str,
         help: &str,
-        samples: impl IntoIterator<Item = (L, &'d Durations)>,
+        samples: impl IntoIterator<Item = (L, Counted)>,
     ) -> fmt::Result {
         let mut family = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
-        for (labels, durations) in samples {
-            let counted = durations.counted();
+        for (labels, counted) in samples {
             let mut metric = family.encode_family(&labels)?;
             metric.encode_histogram::<NoLabelSet>(counted.sum_seconds, counted.count, &counted.buckets, None)?;
         }

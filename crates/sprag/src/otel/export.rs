@@ -115,3 +115,61 @@ fn exporter(settings: &Traces) -> Result<SpanExporter, ExporterBuildError> {
     exporter.set_resource(&resource.build());
     Ok(exporter)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use opentelemetry::InstrumentationScope;
+    use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status};
+    use opentelemetry_sdk::trace::{SpanEvents, SpanLinks};
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn spans(number: usize) -> Vec<SpanData> {
+        let span = SpanData {
+            span_context: SpanContext::NONE,
+            parent_span_id: SpanId::INVALID,
+            parent_span_is_remote: false,
+            span_kind: SpanKind::Internal,
+            name: "judge".into(),
+            start_time: SystemTime::UNIX_EPOCH,
+            end_time: SystemTime::UNIX_EPOCH,
+            attributes: Vec::new(),
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: Status::Unset,
+            instrumentation_scope: InstrumentationScope::default(),
+        };
+        vec![span; number]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_is_full_at_its_bound_and_waits_for_others_below_it() {
+        let (sender, mut queue) = mpsc::channel(16);
+        let stop = CancellationToken::new();
+        for number in [TRACE_BATCH - 1, 6, 1] {
+            sender.send(spans(number)).await.unwrap();
+        }
+        let full = gather(&mut queue, &stop).await.unwrap();
+        assert_eq!(full.len(), TRACE_BATCH - 1 + 6, "with the others of the same call");
+        let begun = Instant::now();
+        assert_eq!(gather(&mut queue, &stop).await.unwrap().len(), 1);
+        assert_eq!(begun.elapsed(), GATHER);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_end_nobody_waits_for_others() {
+        let (sender, mut queue) = mpsc::channel(16);
+        let stop = CancellationToken::new();
+        sender.send(spans(2)).await.unwrap();
+        stop.cancel();
+        let begun = Instant::now();
+        assert_eq!(gather(&mut queue, &stop).await.unwrap().len(), 2);
+        assert!(gather(&mut queue, &stop).await.is_none());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(sender.send(spans(1)).await.is_err(), "what comes later is dropped and counted");
+    }
+}

@@ -55,6 +55,8 @@ pub(crate) enum Manner {
     Refuses(u16),
     /// Says that all is well, in no format at all.
     Babbles,
+    /// Takes them, and says much more than anybody wants to hear.
+    Floods,
     /// Never answers.
     Hangs,
 }
@@ -115,7 +117,7 @@ async fn take(State((batches, manner)): State<Shared>, headers: HeaderMap, bytes
     match manner {
         Manner::Refuses(status) => return (StatusCode::from_u16(status).unwrap(), "no".to_owned()),
         Manner::Hangs => std::future::pending::<()>().await,
-        Manner::Takes | Manner::Babbles => {}
+        Manner::Takes | Manner::Babbles | Manner::Floods => {}
     }
     assert_eq!(headers["content-type"], "application/x-protobuf");
     let request = ExportTraceServiceRequest::decode(bytes.clone()).unwrap();
@@ -123,7 +125,12 @@ async fn take(State((batches, manner)): State<Shared>, headers: HeaderMap, bytes
     let resource = all.first().and_then(|spans| spans.resource.as_ref()).map(|resource| read(&resource.attributes));
     let spans = all.iter().flat_map(|spans| &spans.scope_spans).flat_map(|spans| &spans.spans).map(Span::of).collect();
     batches.lock().unwrap().push(Batch { headers, bytes, resource: resource.unwrap_or_default(), spans });
-    (StatusCode::OK, if manner == Manner::Babbles { "<html>\u{1}fine</html>".to_owned() } else { String::new() })
+    let words = match manner {
+        Manner::Babbles => "<html>\u{1}fine</html>".to_owned(),
+        Manner::Floods => "fine ".repeat(1 << 20),
+        _ => String::new(),
+    };
+    (StatusCode::OK, words)
 }
 
 impl Span {

@@ -60,12 +60,18 @@ async fn one_that_refuses_and_comes_to_its_senses() {
 
 #[tokio::test]
 async fn one_that_takes_them_and_babbles() {
-    let collector = Collector::start(Manner::Babbles).await;
-    let place = place(&collector.config()).await;
-    call(&place).await;
-    collector.has_calls(1).await;
-    call(&place).await;
-    collector.has_calls(2).await;
+    for manner in [Manner::Babbles, Manner::Floods] {
+        let collector = Collector::start(manner).await;
+        let place = place(&collector.config()).await;
+        for calls in 1..=2 {
+            call(&place).await;
+            collector.has_calls(calls).await;
+        }
+        let counts = || place.sprag.app.tracer.as_ref().unwrap().counts();
+        let spans = || collector.spans().len() as u64;
+        wait_until(|| counts().exported + counts().failed >= spans(), || format!("{:?}", counts())).await;
+        assert_eq!((counts().exported, counts().failed), (spans(), 0), "{manner:?}: nothing is sent twice");
+    }
 }
 
 #[tokio::test]
