@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::config::Settings;
 use crate::config::{KeptToken, keep_admin_token};
 use crate::gateway;
-use crate::serve::{Limits, listen};
+use crate::serve::{Aside, Limits, listen};
 
 /// A Sprag whose ports are open but which does not serve yet.
 pub struct Server {
@@ -114,13 +114,15 @@ impl Server {
             },
         );
         let router = admin::router(self.app.clone(), self.token.token.clone(), addresses, shutdown.clone());
-        let admin = listen(
-            self.admin,
-            limits,
-            self.app.metrics.admin_connections.clone(),
-            shutdown.clone(),
-            move |peer, request| admin::handle(router.clone(), peer, request),
-        );
+        let aside = Aside::start().context("starting the threads of the dashboard")?;
+        let (admin, open, until) =
+            (self.admin.into_std()?, self.app.metrics.admin_connections.clone(), shutdown.clone());
+        let admin = aside.spawn(async move {
+            // A socket belongs to the runtime that it was made in.
+            let admin = TcpListener::from_std(admin)?;
+            listen(admin, limits, open, until, move |peer, request| admin::handle(router.clone(), peer, request)).await;
+            anyhow::Ok(())
+        });
         let sweeping = tokio::spawn(self.app.clone().sweep_forever());
         let alerted = CancellationToken::new();
         let raising = tokio::spawn(self.app.clone().raise_alerts(alerted.clone()));
@@ -129,7 +131,7 @@ impl Server {
         let exporting = tokio::spawn(self.app.clone().export_traces(traced.clone()));
         let adopting = tokio::spawn(self.app.clone().adopt_forever());
         let linked = tokio::spawn(self.app.clone().follow_link());
-        let (proxy_drained, _) = tokio::join!(proxy, admin);
+        let (proxy_drained, admin_served) = tokio::join!(proxy, admin);
         if !proxy_drained {
             tracing::warn!("some answers were still under way when the grace was over; they were cut");
         }
@@ -147,7 +149,9 @@ impl Server {
         delivering.abort();
         let _ = delivering.await;
         let history = self.app.history.clone();
-        tokio::task::spawn_blocking(move || history.settle()).await?.context("writing the last events")
+        tokio::task::spawn_blocking(move || history.settle()).await?.context("writing the last events")?;
+        drop(aside);
+        admin_served?.context("serving the dashboard")
     }
 }
 

@@ -1,6 +1,8 @@
 //! Listening, and stopping in good order.
 
+mod aside;
 mod listener;
 mod write_timeout;
 
+pub use aside::Aside;
 pub use listener::{Connections, Limits, listen};

@@ -4,6 +4,7 @@
 mod access;
 mod adjustments;
 mod agents;
+mod apart;
 mod api;
 mod browser;
 mod budgets;
