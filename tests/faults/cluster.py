@@ -1,0 +1,87 @@
+"""Everything that a fault happens to: nodes, the provider, and what the nodes share."""
+
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from disk import Disk
+from load import POLICY
+from node import Node
+from provider import Provider
+from redis_server import RedisServer
+from way import Way
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "clients" / "python"))
+from servers import mock_provider  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Setup:
+    """`ways`: nodes reach Redis, and ClickHouse, by ways that can be disturbed; of Redis, one for each node."""
+
+    nodes: int = 3
+    redis: bool = True
+    redis_keeps: bool = False
+    replica: bool = False
+    clickhouse: bool = False
+    # The first node has a disk of its own that is soon full.
+    small_disk: bool = False
+    ways: bool = False
+
+
+class Cluster:
+    """Starts all of it when entered, and ends all of it when left; the folder stays when something went wrong."""
+
+    def __init__(self, setup: Setup):
+        self.setup = setup
+        self.folder = Path(tempfile.mkdtemp(prefix="sprag-faults-"))
+        self.nodes: list[Node] = []
+        self.ways: list[Way] = []
+        self.replica: RedisServer | None = None
+        self.open = ExitStack()
+
+    def __enter__(self) -> "Cluster":
+        try:
+            self.start()
+        except BaseException:
+            self.open.close()
+            raise
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        self.open.close()
+        if kind is None:
+            shutil.rmtree(self.folder)
+
+    def start(self) -> None:
+        self.provider = Provider(self.open.enter_context(mock_provider()))
+        if self.setup.redis:
+            self.redis = self.kept(RedisServer(self.folder / "redis", self.setup.redis_keeps))
+        if self.setup.replica:
+            self.replica = self.kept(RedisServer(self.folder / "replica", replica_of=self.redis.port))
+        for number in range(self.setup.nodes):
+            config = POLICY + self.state_config() + "[events]\nflush_ms = 100\n"
+            self.nodes.append(self.kept(Node(number, self.folder / f"node-{number}", self.provider.url, config)))
+        if self.setup.small_disk:
+            self.disk = self.kept(Disk(self.nodes[0].data))
+        for node in self.nodes:
+            node.launch()
+        for node in self.nodes:
+            node.arrive()
+
+    def state_config(self) -> str:
+        if not self.setup.redis:
+            return ""
+        port = self.redis.port
+        if self.setup.ways:
+            self.ways.append(self.kept(Way(port)))
+            port = self.ways[-1].port
+        return f'[state]\nredis = "redis://127.0.0.1:{port}"\n'
+
+    def kept(self, part):
+        """The part, which ends with the cluster."""
+        self.open.callback(part.close)
+        return part

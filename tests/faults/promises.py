@@ -1,0 +1,199 @@
+"""What Sprag promises whatever happens: each function gives the ways in which the books break its promise.
+
+Where a fault allows something (a node that is down has no answers), the fault says so; everything else is held against all of them alike.
+"""
+
+from collections.abc import Callable, Iterator
+
+from books import Books
+from call import Call
+from load import HURRIED_REQUESTS, HURRIED_SECONDS, SPENDER_LIMIT_CENTS
+from trial import KILLED_BEFORE, doomed_run
+
+# The same prompt right after itself, in a declared run.
+LOOP_STEP = 2
+# Why an agent may be refused at any time.
+USUAL = {
+    "spender": {"budget_exceeded"},
+    "hurried": {"rate_limited"},
+    "stuck": {"loop_detected", "run_killed"},
+    "doomed": {"run_killed"},
+}
+STATE_LOST = "state_unavailable"
+WITH_A_BUDGET = {"payer", "spender"}
+# What limits of rates may be passed by.
+TOLERANCE = 1.01
+
+
+def clients_see_no_errors(books: Books) -> Iterator[str]:
+    """Connections break only at nodes that are down; of one that ends in good order, before anything is paid for."""
+    forwarded = {bill.call for bill in books.bills}
+    for call in books.errors():
+        if call.node not in books.fault.down or books.phase(call) != "during":
+            yield call.describe()
+        elif books.fault.in_good_order and call.name in forwarded:
+            yield f"{call.describe()}: it had reached the provider"
+
+
+def refusals_have_their_reason(books: Books) -> Iterator[str]:
+    """Budgets fail closed where the state is away. Nothing else is refused that would not be otherwise."""
+    for call in books.calls:
+        allowed = set(USUAL.get(call.agent, ()))
+        if call.agent in WITH_A_BUDGET and call.node in books.fault.alone and books.phase(call) == "during":
+            allowed.add(STATE_LOST)
+        # Asked for on purpose, to see what is spent.
+        if call.agent == "payer" and call.ended > books.times.recovered:
+            allowed.add("budget_exceeded")
+        if call.reason is not None and call.reason not in allowed:
+            yield f"{call.describe()}: {call.told.get('error')}"
+
+
+def calls_are_quick(books: Books) -> Iterator[str]:
+    for call in books.calls:
+        # Streams that the test itself holds back take as long as it likes.
+        if call.seconds > books.fault.slowest_seconds and not call.is_held:
+            yield f"{call.describe()} took {call.seconds:.1f} s"
+
+
+def all_answers_are_on_record(books: Books) -> Iterator[str]:
+    for call in books.unrecorded():
+        yield f"{call.describe()}, {call.request_id}: not on record ({books.phase(call)})"
+
+
+def records_are_whole(books: Books) -> Iterator[str]:
+    """Only where there is no room for more is it the money alone that is on record."""
+    for number, recording in enumerate(books.recordings):
+        if recording["lost"]:
+            yield f"node {number} has lost {recording['lost']} events with their money"
+        if number not in books.fault.without_room and (recording["money_only"] or recording["dropped"]):
+            yield f"node {number} has left out details: {recording}"
+
+
+def nothing_is_recorded_twice(books: Books) -> Iterator[str]:
+    ids = [event["id"] for event in books.all_events()]
+    if len(ids) != len(set(ids)):
+        yield f"{len(ids) - len(set(ids))} events are on record twice"
+    if books.shares_events:
+        for number, events in enumerate(books.events):
+            if {event["id"] for event in events} != set(ids):
+                yield f"node {number} shows other events than node 0"
+
+
+def no_money_is_forgotten(books: Books) -> Iterator[str]:
+    """What the provider charges is in the accounts, exactly; after a node died there may be more, never less."""
+    for agent in WITH_A_BUDGET:
+        billed = books.billed_cents(agent)
+        sides = [(f"the account at node {number}", cents) for number, cents in enumerate(books.spent_cents[agent])]
+        sides.append(("the record", books.recorded_cents(agent)))
+        for side, cents in sides:
+            if cents < billed or (cents > billed and not books.fault.dies):
+                yield f"{agent}: the provider charges {billed} cents, {side} has {cents}"
+
+
+def budgets_hold(books: Books) -> Iterator[str]:
+    billed = books.billed_cents("spender")
+    if billed > SPENDER_LIMIT_CENTS:
+        yield f"spender: {billed} cents charged, {SPENDER_LIMIT_CENTS} allowed"
+    if billed < SPENDER_LIMIT_CENTS and not books.fault.dies:
+        yield f"spender: only {billed} cents of {SPENDER_LIMIT_CENTS} could be spent"
+
+
+def kills_hold(books: Books) -> Iterator[str]:
+    """At once where they were made, and everywhere when the fault is over. What was killed before stays so."""
+    begun = min(call.ended for call in books.calls if call.run == KILLED_BEFORE and call.reason == "run_killed")
+    runs = {doomed_run(node): node for node in range(books.nodes)}
+    for call in books.calls:
+        if call.agent != "doomed" or not call.is_answered:
+            continue
+        if call.run == KILLED_BEFORE and call.began > begun and books.phase(call) != "before":
+            yield f"{call.describe()}: a killed run went on"
+        node = runs.get(call.run)
+        killed = books.times.killed.get(node)
+        if killed is not None and call.began > killed and (call.node == node or books.phase(call) == "after"):
+            yield f"{call.describe()}: a run that was killed at node {node} during the fault went on"
+
+
+def kills_are_taken(books: Books) -> Iterator[str]:
+    """A node that cannot keep a kill says so; every other one takes it, with the shared state or without."""
+    for node, why in books.times.kills_refused.items():
+        if node not in books.fault.without_room:
+            yield f"node {node} did not take a kill: {why}"
+
+
+def loops_are_caught(books: Books) -> Iterator[str]:
+    """At the same step on many nodes as on one. A node on its own sees a part, and so the second time that it sees the same."""
+    undisturbed = {task[0].task for task in books.undisturbed("stuck")}
+    if not undisturbed:
+        yield "no loop was seen without the fault"
+    for task in books.tasks("stuck"):
+        caught = next((at for at, call in enumerate(task, 1) if call.reason == "loop_detected"), None)
+        bound = LOOP_STEP if task[0].task in undisturbed else (LOOP_STEP - 1) * books.nodes + 1
+        # The load ended, or a node took the call with it.
+        is_cut_off = len(task) < bound or any(call.error for call in task)
+        if caught is None and not is_cut_off or caught is not None and caught > bound:
+            yield f"{task[0].task}: caught at call {caught}, expected at {bound} at the latest ({[call.reason for call in task]})"
+
+
+def runs_hold_together(books: Books) -> Iterator[str]:
+    """Steps are counted over all nodes, and a conversation is one run wherever its turns go."""
+    for task in books.undisturbed("worker"):
+        steps = [call.step for call in task]
+        if steps != list(range(1, len(steps) + 1)):
+            yield f"{task[0].task}: steps {steps}"
+    for task in books.undisturbed("talker"):
+        runs = {call.run_id for call in task}
+        if len(runs) != 1:
+            yield f"{task[0].task}: {len(task)} turns are {len(runs)} runs"
+
+
+def rates_hold(books: Books) -> Iterator[str]:
+    """Calls that began and ended within the window were judged within it. Nodes on their own have a window each."""
+    for phase in ("before", "during", "after"):
+        answered = [call for call in books.of_phase(phase) if call.agent == "hurried" and call.is_answered]
+        is_split = books.fault.alone or books.fault.down or books.fault.forgets
+        views = books.nodes if phase == "during" and is_split else 1
+        most = most_within(answered, HURRIED_SECONDS)
+        if most > HURRIED_REQUESTS * views * TOLERANCE:
+            yield f"hurried: {most} calls passed within {HURRIED_SECONDS} s {phase} the fault, {HURRIED_REQUESTS * views} allowed"
+
+
+def streams_go_on(books: Books) -> Iterator[str]:
+    held = [call for call in books.calls if call.is_held]
+    if len(held) != 2 * books.nodes:
+        yield f"{len(held)} streams were under way, expected {2 * books.nodes}"
+    for call in held:
+        if not call.is_answered and not (books.fault.dies and call.node in books.fault.down):
+            yield f"{call.describe()}: a stream under way did not reach its end"
+
+
+ALL: list[Callable[[Books], Iterator[str]]] = [
+    clients_see_no_errors,
+    refusals_have_their_reason,
+    calls_are_quick,
+    all_answers_are_on_record,
+    records_are_whole,
+    nothing_is_recorded_twice,
+    no_money_is_forgotten,
+    budgets_hold,
+    kills_hold,
+    kills_are_taken,
+    loops_are_caught,
+    runs_hold_together,
+    rates_hold,
+    streams_go_on,
+]
+
+
+def broken(books: Books) -> list[str]:
+    """Every broken promise, with the first few ways in which it is."""
+    found = []
+    for promise in ALL:
+        ways = list(promise(books))
+        more = [f"… and {len(ways) - 3} more"] if len(ways) > 3 else []
+        found += [f"{promise.__name__}: {way}" for way in ways[:3] + more]
+    return found
+
+
+def most_within(calls: list[Call], seconds: float) -> int:
+    calls = sorted(calls, key=lambda call: call.began)
+    return max((sum(first.began <= call.began and call.ended <= first.began + seconds for call in calls) for first in calls), default=0)

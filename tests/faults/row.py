@@ -1,0 +1,88 @@
+"""What a fault came to, in words: a row of the table in `docs/failure-modes.md`."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from books import Books
+from promises import STATE_LOST, WITH_A_BUDGET
+
+
+@dataclass(frozen=True)
+class Row:
+    title: str
+    lasted: str
+    clients: str
+    lost: str
+    recovered: str
+
+    def as_line(self) -> str:
+        return f"| {self.title} | {self.lasted} | {self.clients} | {self.lost} | {self.recovered} |"
+
+
+def row(books: Books) -> Row:
+    times = books.times
+    return Row(
+        title=books.fault.title,
+        lasted=f"{times.ended - times.caused:.1f} s" if books.fault.lasts else "a moment",
+        clients=clients(books),
+        lost=lost(books),
+        recovered=recovered(books),
+    )
+
+
+def clients(books: Books) -> str:
+    calls = books.of_phase("during")
+    taken = [call for call in calls if not call.is_turned_away]
+    usual = [call for call in taken if call.reason not in (None, STATE_LOST)]
+    said = [f"{sum(call.is_answered for call in taken)} answers", f"{len(usual)} refused as always"]
+    closed = Counter(call.agent for call in taken if call.reason == STATE_LOST)
+    if closed:
+        said.append(f"{sum(closed.values())} refused because budgets are closed (503)")
+    broken = sum(call.error is not None for call in taken)
+    said.append(f"{broken} connections broke" if broken else "no errors")
+    if turned := len(calls) - len(taken):
+        said.append(f"{turned} found nobody there and went to another node" if books.nodes > 1 else f"{turned} found nobody there")
+    slowest = max((call.seconds for call in taken if not call.is_held), default=0.0)
+    said.append(f"slowest {milliseconds(slowest)}")
+    said.append(f"loops caught at call {caught(books)}")
+    if refused := len(books.times.kills_refused):
+        said.append(f"{refused} kill refused, because it could not be kept")
+    return "; ".join(said)
+
+
+def caught(books: Books) -> str:
+    """At which call of a run, during the fault."""
+    undisturbed = {task[0].task for task in books.undisturbed("stuck")}
+    disturbed = [task for task in books.tasks("stuck") if task[0].task not in undisturbed]
+    at = [place for task in disturbed for place, call in enumerate(task, 1) if call.reason == "loop_detected"]
+    if not at:
+        return "—"
+    return str(min(at)) if min(at) == max(at) else f"{min(at)} to {max(at)}"
+
+
+def lost(books: Books) -> str:
+    events, said = len(books.unrecorded()), []
+    if events:
+        said.append(f"{events} events")
+    more = {agent: max(books.spent_cents[agent]) - books.billed_cents(agent) for agent in sorted(WITH_A_BUDGET)}
+    less = sum(-cents for cents in more.values() if cents < 0)
+    if less:
+        said.append(f"${less / 100:.2f}")
+    details = sum(recording["money_only"] + recording["dropped"] for recording in books.recordings)
+    if details:
+        said.append(f"details of {details} events")
+    words = ", ".join(said) or "nothing"
+    count = f"{words} of {len(books.calls)} calls and ${sum(bill.cents for bill in books.bills) / 100:.2f}"
+    surplus = sum(cents for cents in more.values() if cents > 0)
+    return f"{count}; ${surplus / 100:.2f} too much is charged" if surplus else count
+
+
+def recovered(books: Books) -> str:
+    times = books.times
+    parts = [("answers", times.answers_after), ("`/readyz`", times.ready_after), ("kills", times.kills_after)]
+    said = [f"{what} {milliseconds(seconds)}" for what, seconds in parts]
+    return "; ".join(said)
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
