@@ -21,16 +21,22 @@ class Times:
     answers_after: float = 0.0
     ready_after: float = 0.0
     kills_after: float = 0.0
-    queues_after: float = 0.0
+    record_after: float = 0.0
     # When the run that is to be killed at each node was.
     killed: dict[int, float] = field(default_factory=dict)
     # What nodes said that did not take it.
     kills_refused: dict[int, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Account:
+    spent_cents: int
+    reserved_cents: int
+
+
 @dataclass
 class Books:
-    """`events` and `recordings` are those that each node gives. `spent_cents` is what the accounts said at the end, at each node."""
+    """`events` and `recordings` are those that each node gives. `accounts` is what those of an agent said at the end, at each node."""
 
     fault: Fault
     times: Times
@@ -39,7 +45,7 @@ class Books:
     bills: list[Bill]
     events: list[list[dict]]
     shares_events: bool
-    spent_cents: dict[str, list[int]]
+    accounts: dict[str, list[Account]]
     recordings: list[dict]
 
     # ---- phases ----

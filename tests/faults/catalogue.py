@@ -4,6 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import clickhouse_server
 import disk
 import redis_server
 from cluster import Cluster, Setup
@@ -23,6 +24,10 @@ def needs_a_disk() -> str | None:
         return needs_redis() or disk.cannot_be_made(Path(folder))
 
 
+def needs_clickhouse() -> str | None:
+    return needs_redis() or clickhouse_server.is_missing()
+
+
 def needs_another_build() -> str | None:
     if "SPRAG_OTHER_BIN" not in os.environ:
         return "there is no other build; SPRAG_OTHER_BIN names one, such as the release before"
@@ -31,7 +36,7 @@ def needs_another_build() -> str | None:
 
 def lead_to_the_replica(cluster: Cluster) -> None:
     cluster.replica.promote()
-    for way in cluster.ways:
+    for way in cluster.redis_ways:
         way.order(f"lead {cluster.replica.port}")
 
 
@@ -82,6 +87,16 @@ FAULTS = [
         cannot=needs_redis,
     ),
     Fault(
+        name="redis-killed-open",
+        title="Redis is killed and comes back empty; budgets are open",
+        setup=Setup(budgets="open"),
+        cause=lambda cluster: cluster.redis.kill(),
+        end=lambda cluster: cluster.redis.start(),
+        alone=EVERY,
+        forgets=True,
+        cannot=needs_redis,
+    ),
+    Fault(
         name="redis-frozen",
         title="Redis is frozen (`SIGSTOP`)",
         setup=Setup(),
@@ -93,9 +108,9 @@ FAULTS = [
     Fault(
         name="redis-slow",
         title=f"Redis is slow by {SLOW_MS} ms",
-        setup=Setup(ways=True),
-        cause=lambda cluster: [way.order(f"slow {SLOW_MS}") for way in cluster.ways],
-        end=lambda cluster: [way.order("open") for way in cluster.ways],
+        setup=Setup(redis_ways=True),
+        cause=lambda cluster: [way.order(f"slow {SLOW_MS}") for way in cluster.redis_ways],
+        end=lambda cluster: [way.order("open") for way in cluster.redis_ways],
         cannot=needs_redis,
     ),
     Fault(
@@ -109,9 +124,18 @@ FAULTS = [
         cannot=needs_redis,
     ),
     Fault(
+        name="redis-full",
+        title="Redis takes nothing, because its memory is full",
+        setup=Setup(),
+        cause=lambda cluster: cluster.redis.command("CONFIG", "SET", "maxmemory", "1"),
+        end=lambda cluster: cluster.redis.command("CONFIG", "SET", "maxmemory", "0"),
+        alone=EVERY,
+        cannot=needs_redis,
+    ),
+    Fault(
         name="redis-failed-over",
         title="Redis is killed and its replica takes its place",
-        setup=Setup(ways=True, replica=True),
+        setup=Setup(redis_ways=True, replica=True),
         cause=lambda cluster: cluster.redis.kill(),
         end=lead_to_the_replica,
         alone=EVERY,
@@ -121,11 +145,30 @@ FAULTS = [
     Fault(
         name="network-cut",
         title="One node of three does not reach Redis",
-        setup=Setup(ways=True),
-        cause=lambda cluster: cluster.ways[0].order("silent"),
-        end=lambda cluster: cluster.ways[0].order("open"),
+        setup=Setup(redis_ways=True),
+        cause=lambda cluster: cluster.redis_ways[0].order("silent"),
+        end=lambda cluster: cluster.redis_ways[0].order("open"),
         alone=ONE,
         cannot=needs_redis,
+    ),
+    Fault(
+        name="clickhouse-killed",
+        title="ClickHouse is killed and comes back",
+        setup=Setup(clickhouse=True),
+        cause=lambda cluster: cluster.clickhouse.kill(),
+        end=lambda cluster: cluster.clickhouse.start(),
+        may_last=True,
+        recovery_seconds=30.0,
+        cannot=needs_clickhouse,
+    ),
+    Fault(
+        name="clickhouse-full",
+        title="ClickHouse takes nothing, because its disk is full",
+        setup=Setup(clickhouse=True, clickhouse_way=True),
+        cause=lambda cluster: cluster.clickhouse_way.order("full"),
+        end=lambda cluster: cluster.clickhouse_way.order("open"),
+        recovery_seconds=30.0,
+        cannot=needs_clickhouse,
     ),
     Fault(
         name="node-killed",

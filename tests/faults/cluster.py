@@ -7,29 +7,38 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from clickhouse_server import ClickHouseServer
 from disk import Disk
 from load import POLICY
 from node import Node
 from provider import Provider
 from redis_server import RedisServer
+from waiting import wait_until
 from way import Way
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "clients" / "python"))
 from servers import mock_provider  # noqa: E402
 
 
+# Until calls can be read; the shorter, the more a node that is killed has already put away.
+FLUSH_MS = 100
+
+
 @dataclass(frozen=True)
 class Setup:
-    """`ways`: nodes reach Redis, and ClickHouse, by ways that can be disturbed; of Redis, one for each node."""
+    """Ways are what can be disturbed: to Redis there is one for each node, to ClickHouse one for all."""
 
     nodes: int = 3
     redis: bool = True
     redis_keeps: bool = False
+    redis_ways: bool = False
     replica: bool = False
     clickhouse: bool = False
+    clickhouse_way: bool = False
+    # What happens to calls with a budget while Redis is away.
+    budgets: str = "closed"
     # The first node has a disk of its own that is soon full.
     small_disk: bool = False
-    ways: bool = False
 
 
 class Cluster:
@@ -39,7 +48,7 @@ class Cluster:
         self.setup = setup
         self.folder = Path(tempfile.mkdtemp(prefix="sprag-faults-"))
         self.nodes: list[Node] = []
-        self.ways: list[Way] = []
+        self.redis_ways: list[Way] = []
         self.replica: RedisServer | None = None
         self.open = ExitStack()
 
@@ -62,8 +71,10 @@ class Cluster:
             self.redis = self.kept(RedisServer(self.folder / "redis", self.setup.redis_keeps))
         if self.setup.replica:
             self.replica = self.kept(RedisServer(self.folder / "replica", replica_of=self.redis.port))
+            wait_until(self.replica.follows, "the replica to follow")
+        events = self.events_config()
         for number in range(self.setup.nodes):
-            config = POLICY + self.state_config() + "[events]\nflush_ms = 100\n"
+            config = POLICY + self.state_config() + events
             self.nodes.append(self.kept(Node(number, self.folder / f"node-{number}", self.provider.url, config)))
         if self.setup.small_disk:
             self.disk = self.kept(Disk(self.nodes[0].data))
@@ -76,10 +87,21 @@ class Cluster:
         if not self.setup.redis:
             return ""
         port = self.redis.port
-        if self.setup.ways:
-            self.ways.append(self.kept(Way(port)))
-            port = self.ways[-1].port
-        return f'[state]\nredis = "redis://127.0.0.1:{port}"\n'
+        if self.setup.redis_ways:
+            self.redis_ways.append(self.kept(Way(port)))
+            port = self.redis_ways[-1].port
+        return f'[state]\nredis = "redis://127.0.0.1:{port}"\non_state_loss.budgets = "{self.setup.budgets}"\n'
+
+    def events_config(self) -> str:
+        config = f"[events]\nflush_ms = {FLUSH_MS}\n"
+        if not self.setup.clickhouse:
+            return config
+        self.clickhouse = self.kept(ClickHouseServer(self.folder / "clickhouse"))
+        port = self.clickhouse.port
+        if self.setup.clickhouse_way:
+            self.clickhouse_way = self.kept(Way(port))
+            port = self.clickhouse_way.port
+        return f'{config}clickhouse = "http://127.0.0.1:{port}"\n'
 
     def kept(self, part):
         """The part, which ends with the cluster."""

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 
 import promises
-from books import NANO_USD_OF_A_CENT, Books
+from books import NANO_USD_OF_A_CENT, Account, Books
 from call import Call
 from load import HURRIED_REQUESTS, HURRIED_SECONDS, SPENDER_LIMIT_CENTS
 from provider import Bill
@@ -49,7 +49,7 @@ def an_event_twice(books: Books) -> None:
 
 
 def a_forgotten_cent(books: Books) -> None:
-    books.spent_cents["payer"][-1] = books.billed_cents("payer") - 1
+    books.accounts["payer"][-1] = Account(books.billed_cents("payer") - 1, 0)
 
 
 def a_cent_not_on_record(books: Books) -> None:
@@ -58,7 +58,7 @@ def a_cent_not_on_record(books: Books) -> None:
 
 
 def a_cent_too_much(books: Books) -> None:
-    books.bills.append(Bill("spender-0", "spender", SPENDER_LIMIT_CENTS + 1 - books.billed_cents("spender")))
+    books.bills.append(Bill("spender-0", "spender", SPENDER_LIMIT_CENTS * books.nodes + 1))
 
 
 def a_killed_run_that_goes_on(books: Books) -> None:
@@ -125,7 +125,7 @@ def unnoticed(books: Books) -> list[str]:
             calls=[copy.copy(call) for call in books.calls],
             bills=list(books.bills),
             events=[list(events) for events in books.events],
-            spent_cents=copy.deepcopy(books.spent_cents),
+            accounts=copy.deepcopy(books.accounts),
             recordings=copy.deepcopy(books.recordings),
         )
         doctor(changed)

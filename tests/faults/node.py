@@ -74,9 +74,11 @@ class Node:
         return self.ask("status")
 
     def is_ready(self) -> bool:
+        """It records what passes, and shares what is to be shared."""
         try:
             with urllib.request.urlopen(f"{self.sprag.admin}/readyz", timeout=PATIENCE_SECONDS) as answer:
-                return answer.status == 200
+                shared = json.load(answer).get("shared_state")
+                return shared is None or shared["connected"]
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
 
@@ -86,11 +88,6 @@ class Node:
         request = urllib.request.Request(f"{self.sprag.admin}/api/v1/events/export?format=jsonl", headers=headers)
         with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
             return [json.loads(line) for line in answer]
-
-    def settled_nano_usd(self, agent: str) -> int:
-        """What the account of an agent says is spent."""
-        accounts = self.ask(f"budgets?agent={agent}")["items"]
-        return next(account["settled_nano_usd"] for account in accounts if account["account"] == f"agent:{agent} monthly")
 
     def close(self) -> None:
         if self.process is not None and self.process.poll() is None:

@@ -39,7 +39,8 @@ def refusals_have_their_reason(books: Books) -> Iterator[str]:
     """Budgets fail closed where the state is away. Nothing else is refused that would not be otherwise."""
     for call in books.calls:
         allowed = set(USUAL.get(call.agent, ()))
-        if call.agent in WITH_A_BUDGET and call.node in books.fault.alone and books.phase(call) == "during":
+        is_closed = books.fault.setup.budgets == "closed" and call.node in books.fault.alone
+        if call.agent in WITH_A_BUDGET and is_closed and books.phase(call) == "during":
             allowed.add(STATE_LOST)
         # Asked for on purpose, to see what is spent.
         if call.agent == "payer" and call.ended > books.times.recovered:
@@ -83,17 +84,24 @@ def no_money_is_forgotten(books: Books) -> Iterator[str]:
     """What the provider charges is in the accounts, exactly; after a node died there may be more, never less."""
     for agent in WITH_A_BUDGET:
         billed = books.billed_cents(agent)
-        sides = [(f"the account at node {number}", cents) for number, cents in enumerate(books.spent_cents[agent])]
-        sides.append(("the record", books.recorded_cents(agent)))
+        sides = [("the record", books.recorded_cents(agent))]
+        for number, account in enumerate(books.accounts[agent]):
+            # What a node held that died stays set aside until it is booked.
+            held = account.reserved_cents if books.fault.dies else 0
+            sides.append((f"the account at node {number}", account.spent_cents + held))
+            if account.reserved_cents != held:
+                yield f"{agent}: {account.reserved_cents} cents are still set aside at node {number}"
         for side, cents in sides:
             if cents < billed or (cents > billed and not books.fault.dies):
                 yield f"{agent}: the provider charges {billed} cents, {side} has {cents}"
 
 
 def budgets_hold(books: Books) -> Iterator[str]:
+    """Where they are open without the shared state, each node spends by itself what it believes is left."""
     billed = books.billed_cents("spender")
-    if billed > SPENDER_LIMIT_CENTS:
-        yield f"spender: {billed} cents charged, {SPENDER_LIMIT_CENTS} allowed"
+    limit = SPENDER_LIMIT_CENTS * (books.nodes if books.fault.setup.budgets == "open" else 1)
+    if billed > limit:
+        yield f"spender: {billed} cents charged, {limit} allowed"
     if billed < SPENDER_LIMIT_CENTS and not books.fault.dies:
         yield f"spender: only {billed} cents of {SPENDER_LIMIT_CENTS} could be spent"
 

@@ -64,7 +64,7 @@ def lost(books: Books) -> str:
     events, said = len(books.unrecorded()), []
     if events:
         said.append(f"{events} events")
-    more = {agent: max(books.spent_cents[agent]) - books.billed_cents(agent) for agent in sorted(WITH_A_BUDGET)}
+    more = {agent: difference(books, agent) for agent in WITH_A_BUDGET}
     less = sum(-cents for cents in more.values() if cents < 0)
     if less:
         said.append(f"${less / 100:.2f}")
@@ -77,9 +77,15 @@ def lost(books: Books) -> str:
     return f"{count}; ${surplus / 100:.2f} too much is charged" if surplus else count
 
 
+def difference(books: Books, agent: str) -> int:
+    """What the accounts have beyond what the provider charges, in cents; less than nothing where something is forgotten."""
+    held = [account.spent_cents + account.reserved_cents for account in books.accounts[agent]]
+    return min(held) - books.billed_cents(agent)
+
+
 def recovered(books: Books) -> str:
     times = books.times
-    parts = [("answers", times.answers_after), ("`/readyz`", times.ready_after), ("kills", times.kills_after)]
+    parts = [("answers", times.answers_after), ("`/readyz`", times.ready_after), ("kills", times.kills_after), ("record", times.record_after)]
     said = [f"{what} {milliseconds(seconds)}" for what, seconds in parts]
     return "; ".join(said)
 

@@ -2,8 +2,10 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
-from books import Books, Times
+from books import Account, Books, Times
 from call import Call, make
 from cluster import Cluster
 from fault import Fault
@@ -16,6 +18,8 @@ CALLS_OF_A_PHASE = 5
 LOOPS_OF_A_PHASE = 2
 KILLED_BEFORE = "doomed-before"
 STEPS_OF = {"worker": STEPS_OF_A_RUN, "talker": TURNS_OF_A_CONVERSATION}
+# Of the end of a fault, looked for on record.
+LAST_CALLS = timedelta(seconds=2)
 # More than any limit here, so that the answer says what is spent.
 MORE_THAN_ALL_CENTS = 10_000_000
 
@@ -98,6 +102,7 @@ class Trial:
         waiting = {
             "answers_after": self.is_answered_everywhere,
             "ready_after": lambda: all(node.is_ready() for node in self.cluster.nodes),
+            "record_after": self.is_recorded(),
             "kills_after": lambda: all(self.is_refused_everywhere(doomed_run(number)) for number in times.killed),
         }
         def look() -> bool:
@@ -106,12 +111,11 @@ class Trial:
                     setattr(times, moment, time.monotonic() - times.ended)
                     del waiting[moment]
             return not waiting
-        names = {"answers_after": "answers from a budget", "ready_after": "/readyz", "kills_after": "kills on all nodes"}
         try:
             wait_until(look, "recovery", patience)
         except AssertionError as overdue:
-            missing = ", ".join(names[moment] for moment in waiting)
-            raise AssertionError(f"not recovered {patience} s after the end of the fault: no {missing}\n{self.what_nodes_say()}") from overdue
+            missing = ", ".join(waiting)
+            raise AssertionError(f"not recovered {patience} s after the fault: {missing} is open\n{self.what_nodes_say()}") from overdue
         times.recovered = time.monotonic()
 
     def is_answered_everywhere(self) -> bool:
@@ -120,14 +124,26 @@ class Trial:
         answered = {call.node for call in list(self.load.calls) if call.agent == "payer" and call.began > since and call.is_answered}
         return len(answered) == len(self.cluster.nodes)
 
+    def is_recorded(self) -> Callable[[], bool]:
+        """Whether the last calls of the fault can be read: what waited for the record has arrived there."""
+        until = datetime.now(UTC)
+        window = f"since={stamp(until - LAST_CALLS)}&until={stamp(until)}"
+        span = self.times.ended - LAST_CALLS.total_seconds() / 2
+        calls = [call for call in list(self.load.calls) if span < call.began and call.ended < self.times.ended and call.request_id]
+        missing = {call.request_id for call in calls if call.error is None}
+        def look() -> bool:
+            for node in self.cluster.nodes:
+                missing.difference_update(event["id"] for event in node.ask(f"events?limit=500&{window}")["items"])
+            return not missing
+        return look
+
     def is_refused_everywhere(self, run: str) -> bool:
         return all(self.probe("doomed", node.number, run=run).reason == "run_killed" for node in self.cluster.nodes)
 
     def close_the_books(self) -> Books:
         self.use_up()
-        spent = {agent: [self.spent_cents(agent, node.number) for node in self.cluster.nodes] for agent in ("payer", "spender")}
+        accounts = {agent: [self.account(agent, node.number) for node in self.cluster.nodes] for agent in ("payer", "spender")}
         wait_until(self.is_quiet, "all calls to be on record", self.fault.recovery_seconds)
-        self.times.queues_after = time.monotonic() - self.times.ended
         return Books(
             fault=self.fault,
             times=self.times,
@@ -136,7 +152,7 @@ class Trial:
             bills=self.cluster.provider.bills(),
             events=[node.events() for node in self.cluster.nodes],
             shares_events=self.cluster.setup.clickhouse,
-            spent_cents=spent,
+            accounts=accounts,
             recordings=[node.status()["recording"] for node in self.cluster.nodes],
         )
 
@@ -147,11 +163,12 @@ class Trial:
                 pass
             assert call.reason == "budget_exceeded", call.describe()
 
-    def spent_cents(self, agent: str, node: int) -> int:
+    def account(self, agent: str, node: int) -> Account:
         """What the account says, by a call that can never fit."""
         call = self.probe(agent, node, most_cents=MORE_THAN_ALL_CENTS)
         assert call.reason == "budget_exceeded", call.describe()
-        return round(call.told["error"]["current_cost"] * 100)
+        error = call.told["error"]
+        return Account(round(error["current_cost"] * 100), round(error["reserved"] * 100))
 
     def is_quiet(self) -> bool:
         states = [node.status() for node in self.cluster.nodes]
@@ -167,6 +184,10 @@ class Trial:
 
     def what_nodes_say(self) -> str:
         return "\n".join(f"--- node {node.number}\n{node.log_end()}" for node in self.cluster.nodes)
+
+
+def stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def doomed_run(node: int) -> str:

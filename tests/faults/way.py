@@ -81,7 +81,7 @@ class Crossing:
             pass
         finally:
             self.connections.discard(writer)
-            writer.transport.abort()
+            writer.close()
 
     async def join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self.target)
@@ -94,27 +94,34 @@ class Crossing:
             for way in ways:
                 way.cancel()
             self.connections.discard(back)
-            back.transport.abort()
+            back.close()
 
     async def carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, is_answer: bool) -> None:
         """Pieces keep their order and their distance: a slow way is long, not narrow."""
         pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(maxsize=1024)
-        writing = asyncio.create_task(self.release(pieces, sink))
+        releasing = asyncio.create_task(self.release(pieces, sink))
         try:
-            while piece := await source.read(PIECE_BYTES):
+            piece = b"none yet"
+            while piece:
+                piece = await source.read(PIECE_BYTES)
                 due = asyncio.get_running_loop().time() + (self.delay if is_answer else 0.0)
                 await pieces.put((due, piece))
+            await releasing
         except OSError:
             pass
         finally:
-            writing.cancel()
+            releasing.cancel()
 
     async def release(self, pieces: asyncio.Queue, sink: asyncio.StreamWriter) -> None:
+        """Until the empty piece, which is the end."""
         while True:
             due, piece = await pieces.get()
             await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
             await self.passing.wait()
+            if not piece:
+                return
             sink.write(piece)
+            await sink.drain()
 
     async def refuse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
