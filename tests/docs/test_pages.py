@@ -31,6 +31,7 @@ NOT_RUN = {
     ("docs/deployment.md", "sudo sprag status --data /var/lib/sprag"): "there is no service here",
     ("docs/deployment.md", "docker compose up --build --detach"): "there is no Docker here",
     ("docs/deployment.md", "kubectl create namespace sprag"): "there is no cluster here",
+    ("docs/failure-modes.md", "python3 tests/faults/faults.py --only redis-killed"): "scripts/test tries every fault in a step of its own",
     ("docs/policy.md", "cargo test --release -p sprag --lib judging_cost -- --ignored --nocapture"): BUILDS,
     ("docs/stops.md", "except openai.APIStatusError as stop:"): FRAGMENT,
     ("docs/stops.md", "catch (stop) {                                       // OpenAI.APIError, Anthropic.APIError"): FRAGMENT,

@@ -24,6 +24,8 @@ class Times:
     record_after: float = 0.0
     # When the run that is to be killed at each node was.
     killed: dict[int, float] = field(default_factory=dict)
+    # Nodes whose `/readyz` told of the fault at its end.
+    unwell: set[int] = field(default_factory=set)
     # What nodes said that did not take it.
     kills_refused: dict[int, str] = field(default_factory=dict)
 

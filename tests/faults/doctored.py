@@ -95,6 +95,10 @@ def a_stream_that_never_was(books: Books) -> None:
     books.calls.remove(next(call for call in books.calls if call.is_held))
 
 
+def a_fault_that_nobody_notices(books: Books) -> None:
+    books.times.unwell = {books.nodes} - books.times.unwell
+
+
 WAYS: list[tuple[Callable, Callable[[Books], None]]] = [
     (promises.clients_see_no_errors, a_broken_connection),
     (promises.refusals_have_their_reason, a_refusal_without_need),
@@ -111,6 +115,7 @@ WAYS: list[tuple[Callable, Callable[[Books], None]]] = [
     (promises.runs_hold_together, a_step_counted_twice),
     (promises.runs_hold_together, a_conversation_in_two_runs),
     (promises.rates_hold, a_crowd),
+    (promises.health_is_told, a_fault_that_nobody_notices),
     (promises.streams_go_on, a_stream_that_never_was),
 ]
 

@@ -36,12 +36,19 @@ class Fault:
     in_good_order: bool = False
     # Nodes that have no room for the record: of calls it keeps what they cost, of acts nothing.
     without_room: frozenset[int] = NONE
+    # Nodes whose record waits for a database that is away.
+    behind: frozenset[int] = NONE
     # Whether what is shared may be forgotten: counters of rates begin anew.
     forgets: bool = False
     # The longest that a call may take, with a fault or without.
-    slowest_seconds: float = 3.0
+    slowest_seconds: float = 5.0
     # Why it cannot be tried here; None where it can.
     cannot: Callable[[], str | None] = field(default=lambda: None)
+
+    @property
+    def tells(self) -> frozenset[int]:
+        """Nodes whose `/readyz` says that something is wrong."""
+        return self.alone | self.without_room | self.behind | (self.down if self.dies else NONE)
 
     @property
     def dies(self) -> bool:

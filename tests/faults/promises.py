@@ -165,6 +165,12 @@ def rates_hold(books: Books) -> Iterator[str]:
             yield f"hurried: {most} calls passed within {HURRIED_SECONDS} s {phase} the fault, {HURRIED_REQUESTS * views} allowed"
 
 
+def health_is_told(books: Books) -> Iterator[str]:
+    """`/readyz` says what is wrong where it is. A fault that nobody notices would prove nothing."""
+    if books.times.unwell != books.fault.tells:
+        yield f"/readyz told of the fault at nodes {sorted(books.times.unwell)}, expected at {sorted(books.fault.tells)}"
+
+
 def streams_go_on(books: Books) -> Iterator[str]:
     held = [call for call in books.calls if call.is_held]
     if len(held) != 2 * books.nodes:
@@ -188,6 +194,7 @@ ALL: list[Callable[[Books], Iterator[str]]] = [
     loops_are_caught,
     runs_hold_together,
     rates_hold,
+    health_is_told,
     streams_go_on,
 ]
 

@@ -31,6 +31,8 @@ class RedisServer:
         self.options = ["--appendonly", "yes" if keeps else "no", "--appendfsync", "always"]
         if replica_of is not None:
             self.options += ["--replicaof", "127.0.0.1", str(replica_of)]
+        # Otherwise a primary waits some seconds for more replicas.
+        self.options += ["--repl-diskless-sync-delay", "0"]
         self.start()
 
     def start(self) -> None:

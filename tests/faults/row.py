@@ -39,14 +39,14 @@ def clients(books: Books) -> str:
     if closed:
         said.append(f"{sum(closed.values())} refused because budgets are closed (503)")
     broken = sum(call.error is not None for call in taken)
-    said.append(f"{broken} connections broke" if broken else "no errors")
+    said.append(f"{counted(broken, 'connection')} broke" if broken else "no errors")
     if turned := len(calls) - len(taken):
         said.append(f"{turned} found nobody there and went to another node" if books.nodes > 1 else f"{turned} found nobody there")
     slowest = max((call.seconds for call in taken if not call.is_held), default=0.0)
     said.append(f"slowest {milliseconds(slowest)}")
     said.append(f"loops caught at call {caught(books)}")
     if refused := len(books.times.kills_refused):
-        said.append(f"{refused} kill refused, because it could not be kept")
+        said.append(f"{counted(refused, 'kill')} refused that could not be kept")
     return "; ".join(said)
 
 
@@ -63,18 +63,19 @@ def caught(books: Books) -> str:
 def lost(books: Books) -> str:
     events, said = len(books.unrecorded()), []
     if events:
-        said.append(f"{events} events")
+        said.append(counted(events, "event"))
     more = {agent: difference(books, agent) for agent in WITH_A_BUDGET}
     less = sum(-cents for cents in more.values() if cents < 0)
     if less:
         said.append(f"${less / 100:.2f}")
     details = sum(recording["money_only"] + recording["dropped"] for recording in books.recordings)
     if details:
-        said.append(f"details of {details} events")
-    words = ", ".join(said) or "nothing"
-    count = f"{words} of {len(books.calls)} calls and ${sum(bill.cents for bill in books.bills) / 100:.2f}"
+        said.append(f"details of {counted(details, 'event')}, not what they cost")
     surplus = sum(cents for cents in more.values() if cents > 0)
-    return f"{count}; ${surplus / 100:.2f} too much is charged" if surplus else count
+    if surplus:
+        said.append(f"${surplus / 100:.2f} too much is charged")
+    whole = f"of {len(books.calls)} calls, ${sum(bill.cents for bill in books.bills) / 100:.2f}"
+    return f"{', '.join(said) or 'nothing'} ({whole})"
 
 
 def difference(books: Books, agent: str) -> int:
@@ -88,6 +89,10 @@ def recovered(books: Books) -> str:
     parts = [("answers", times.answers_after), ("`/readyz`", times.ready_after), ("kills", times.kills_after), ("record", times.record_after)]
     said = [f"{what} {milliseconds(seconds)}" for what, seconds in parts]
     return "; ".join(said)
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def milliseconds(seconds: float) -> str:

@@ -79,6 +79,7 @@ class Trial:
                 self.kill_at(node)
         self.cluster.provider.release()
         self.wait_out(self.times.caused + self.fault.seconds)
+        self.times.unwell = {node.number for node in self.cluster.nodes if not node.is_ready()}
         self.fault.end(self.cluster)
         self.times.ended = time.monotonic()
 
