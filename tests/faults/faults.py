@@ -79,7 +79,8 @@ def main() -> int:
             outcome.tell()
             outcomes.append(outcome)
     if asked.write_docs:
-        page.write({outcome.name: outcome.row for outcome in outcomes if outcome.row is not None and not outcome.broken})
+        rows = {outcome.name: outcome.row for outcome in outcomes if outcome.row is not None and not outcome.broken}
+        page.write(rows, {outcome.name: outcome.skipped for outcome in outcomes if outcome.skipped})
     wrong = page.problems()
     print("\n".join(wrong), end="\n" if wrong else "")
     failed = sum(bool(outcome.broken) for outcome in outcomes)

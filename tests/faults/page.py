@@ -11,12 +11,16 @@ END = "<!-- End of what is written -->"
 HEAD = ["| fault | lasted | clients saw | lost | back to normal after |", "|---|---|---|---|---|"]
 
 
-def write(rows: dict[str, Row]) -> None:
-    """Rows of faults that were not tried stay as they are."""
+def write(rows: dict[str, Row], skipped: dict[str, str]) -> None:
+    """Rows of faults that were not tried stay as they are; of those that never were, the reason stands there."""
     before, old, after = parts()
-    kept = {line.split("|")[1].strip(): line for line in old}
-    lines = [rows[fault.name].as_line() if fault.name in rows else kept.get(fault.title) for fault in FAULTS]
-    table = "\n".join(HEAD + [line for line in lines if line is not None])
+    lines = {line.split("|")[1].strip(): line for line in old}
+    for fault in FAULTS:
+        if fault.name in rows:
+            lines[fault.title] = rows[fault.name].as_line()
+        elif fault.name in skipped:
+            lines.setdefault(fault.title, f"| {fault.title} | | not measured: {skipped[fault.name]} | | |")
+    table = "\n".join(HEAD + [lines[fault.title] for fault in FAULTS if fault.title in lines])
     PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
 
 
