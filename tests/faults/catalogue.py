@@ -34,6 +34,20 @@ def needs_another_build() -> str | None:
     return needs_redis()
 
 
+# Everything that nodes have there, also under the names of another version; and rows of a form that this one does not know.
+OF_A_NEWER_VERSION = """
+for _, key in ipairs(redis.call('KEYS', 'sprag:1:*')) do
+  redis.call('COPY', key, 'sprag:2:' .. string.sub(key, 9), 'REPLACE')
+end
+for _, kind in ipairs({'kill', 'policy', 'standing', 'planet'}) do
+  redis.call('HSET', 'sprag:1:{catalog}:' .. kind, 'agent:worker', '[2,99999999999999,"ab",0,{"what":"ever"}]')
+  local seq = redis.call('HINCRBY', 'sprag:1:{catalog}:state', 'seq', 1)
+  redis.call('XADD', 'sprag:1:{catalog}:log', seq .. '-0', 'kind', kind, 'name', 'agent:worker')
+end
+return 'done'
+"""
+
+
 def lead_to_the_replica(cluster: Cluster) -> None:
     cluster.replica.promote()
     for way in cluster.redis_ways:
@@ -207,6 +221,15 @@ FAULTS = [
         lasts=False,
         down=EVERY,
         in_good_order=True,
+        cannot=needs_redis,
+    ),
+    Fault(
+        name="versions-beside",
+        title="A newer version writes to the same Redis what this one does not know",
+        setup=Setup(),
+        cause=lambda cluster: cluster.redis.run(OF_A_NEWER_VERSION),
+        seconds=1.5,
+        lasts=False,
         cannot=needs_redis,
     ),
     Fault(

@@ -101,7 +101,7 @@ class Cluster:
         if self.setup.clickhouse_way:
             self.clickhouse_way = self.kept(Way(port))
             port = self.clickhouse_way.port
-        return f'{config}clickhouse = "http://127.0.0.1:{port}"\n'
+        return f'{config}batch_ms = {FLUSH_MS}\nclickhouse = "http://127.0.0.1:{port}/sprag"\n'
 
     def kept(self, part):
         """The part, which ends with the cluster."""

@@ -73,14 +73,21 @@ class Node:
     def status(self) -> dict:
         return self.ask("status")
 
-    def is_ready(self) -> bool:
-        """It records what passes, and shares what is to be shared."""
+    def is_well(self) -> bool:
+        """By its own word: it records what passes, and what is shared reaches the others."""
         try:
             with urllib.request.urlopen(f"{self.sprag.admin}/readyz", timeout=PATIENCE_SECONDS) as answer:
-                shared = json.load(answer).get("shared_state")
-                return shared is None or shared["connected"]
+                told = json.load(answer)
+                return told.get("shared_state", {}).get("connected", True) and not told.get("behind")
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
+
+    def is_quiet(self) -> bool:
+        """Nothing is under way, and nothing waits to be recorded or told."""
+        status = self.status()
+        recording, state = status["recording"], status.get("shared_state", {})
+        waiting = [status["in_flight"], recording["waiting_bytes"], recording.get("shared", {}).get("waiting", 0)]
+        return not any(waiting + [state.get("untold_calls", 0), state.get("untold_runs", 0)])
 
     def events(self) -> list[dict]:
         """Everything on record."""

@@ -68,6 +68,8 @@ def records_are_whole(books: Books) -> Iterator[str]:
             yield f"node {number} has lost {recording['lost']} events with their money"
         if number not in books.fault.without_room and (recording["money_only"] or recording["dropped"]):
             yield f"node {number} has left out details: {recording}"
+        if recording.get("shared", {}).get("dropped"):
+            yield f"node {number} has given up details that waited for ClickHouse: {recording['shared']}"
 
 
 def nothing_is_recorded_twice(books: Books) -> Iterator[str]:

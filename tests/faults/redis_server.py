@@ -67,6 +67,10 @@ class RedisServer:
     def promote(self) -> None:
         self.command("REPLICAOF", "NO", "ONE")
 
+    def run(self, script: str) -> str:
+        """A Lua script without keys."""
+        return self.command("EVAL", script, "0")
+
     def command(self, *words: str) -> str:
         """One command on a connection of its own; errors are raised."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:

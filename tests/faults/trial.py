@@ -79,7 +79,7 @@ class Trial:
                 self.kill_at(node)
         self.cluster.provider.release()
         self.wait_out(self.times.caused + self.fault.seconds)
-        self.times.unwell = {node.number for node in self.cluster.nodes if not node.is_ready()}
+        self.times.unwell = {node.number for node in self.cluster.nodes if not node.is_well()}
         self.fault.end(self.cluster)
         self.times.ended = time.monotonic()
 
@@ -102,16 +102,18 @@ class Trial:
         patience, times = self.fault.recovery_seconds, self.times
         waiting = {
             "answers_after": self.is_answered_everywhere,
-            "ready_after": lambda: all(node.is_ready() for node in self.cluster.nodes),
+            "ready_after": lambda: all(node.is_well() for node in self.cluster.nodes),
             "record_after": self.is_recorded(),
             "kills_after": lambda: all(self.is_refused_everywhere(doomed_run(number)) for number in times.killed),
         }
+
         def look() -> bool:
             for moment, holds in list(waiting.items()):
                 if holds():
                     setattr(times, moment, time.monotonic() - times.ended)
                     del waiting[moment]
             return not waiting
+
         try:
             wait_until(look, "recovery", patience)
         except AssertionError as overdue:
@@ -132,10 +134,15 @@ class Trial:
         span = self.times.ended - LAST_CALLS.total_seconds() / 2
         calls = [call for call in list(self.load.calls) if span < call.began and call.ended < self.times.ended and call.request_id]
         missing = {call.request_id for call in calls if call.error is None}
+
         def look() -> bool:
-            for node in self.cluster.nodes:
-                missing.difference_update(event["id"] for event in node.ask(f"events?limit=500&{window}")["items"])
+            try:
+                for node in self.cluster.nodes:
+                    missing.difference_update(event["id"] for event in node.ask(f"events?limit=500&{window}")["items"])
+            except OSError:  # The record cannot be read yet.
+                return False
             return not missing
+
         return look
 
     def is_refused_everywhere(self, run: str) -> bool:
@@ -144,7 +151,8 @@ class Trial:
     def close_the_books(self) -> Books:
         self.use_up()
         accounts = {agent: [self.account(agent, node.number) for node in self.cluster.nodes] for agent in ("payer", "spender")}
-        wait_until(self.is_quiet, "all calls to be on record", self.fault.recovery_seconds)
+        quiet = f"all calls to be on record and told\n{self.what_nodes_say()}"
+        wait_until(lambda: all(node.is_quiet() for node in self.cluster.nodes), quiet, self.fault.recovery_seconds)
         return Books(
             fault=self.fault,
             times=self.times,
@@ -170,10 +178,6 @@ class Trial:
         assert call.reason == "budget_exceeded", call.describe()
         error = call.told["error"]
         return Account(round(error["current_cost"] * 100), round(error["reserved"] * 100))
-
-    def is_quiet(self) -> bool:
-        states = [node.status() for node in self.cluster.nodes]
-        return all(state["in_flight"] == 0 and state["recording"]["waiting_bytes"] == 0 for state in states)
 
     # ---- calls of its own ----
 
