@@ -103,6 +103,9 @@ class Cluster:
             port = self.clickhouse_way.port
         return f'{config}batch_ms = {FLUSH_MS}\nclickhouse = "http://127.0.0.1:{port}/sprag"\n'
 
+    def what_nodes_say(self) -> str:
+        return "\n".join(f"--- node {node.number}\n{node.log_end()}" for node in self.nodes if node.log.exists())
+
     def kept(self, part):
         """The part, which ends with the cluster."""
         self.open.callback(part.close)

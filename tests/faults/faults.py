@@ -56,7 +56,7 @@ def attempt(name: str, minutes: float | None) -> Outcome:
         with cluster:
             books = Trial(fault, cluster).hold()
     except Exception:
-        where = f"what nodes and servers said is in {cluster.folder}"
+        where = f"{cluster.what_nodes_say()}\nall that nodes and servers said is in {cluster.folder}"
         return Outcome(name, time.monotonic() - began, broken=[f"{traceback.format_exc()}{where}"])
     broken = promises.broken(books) or doctored.unnoticed(books)
     return Outcome(name, time.monotonic() - began, row(books), broken=broken)

@@ -117,8 +117,7 @@ class Trial:
         try:
             wait_until(look, "recovery", patience)
         except AssertionError as overdue:
-            missing = ", ".join(waiting)
-            raise AssertionError(f"not recovered {patience} s after the fault: {missing} is open\n{self.what_nodes_say()}") from overdue
+            raise AssertionError(f"not recovered {patience} s after the fault: {', '.join(waiting)} is open") from overdue
         times.recovered = time.monotonic()
 
     def is_answered_everywhere(self) -> bool:
@@ -151,8 +150,7 @@ class Trial:
     def close_the_books(self) -> Books:
         self.use_up()
         accounts = {agent: [self.account(agent, node.number) for node in self.cluster.nodes] for agent in ("payer", "spender")}
-        quiet = f"all calls to be on record and told\n{self.what_nodes_say()}"
-        wait_until(lambda: all(node.is_quiet() for node in self.cluster.nodes), quiet, self.fault.recovery_seconds)
+        wait_until(self.is_quiet, "all calls to be on record and told", self.fault.recovery_seconds)
         return Books(
             fault=self.fault,
             times=self.times,
@@ -179,6 +177,9 @@ class Trial:
         error = call.told["error"]
         return Account(round(error["current_cost"] * 100), round(error["reserved"] * 100))
 
+    def is_quiet(self) -> bool:
+        return all(node.is_quiet() for node in self.cluster.nodes)
+
     # ---- calls of its own ----
 
     def probe(self, agent: str, node: int, run: str | None = None, most_cents: int | None = None) -> Call:
@@ -186,9 +187,6 @@ class Trial:
         make(call, self.cluster.nodes[node].host, [said(words())], stream=False, most_cents=most_cents)
         self.load.calls.append(call)
         return call
-
-    def what_nodes_say(self) -> str:
-        return "\n".join(f"--- node {node.number}\n{node.log_end()}" for node in self.cluster.nodes)
 
 
 def stamp(moment: datetime) -> str:
