@@ -1,6 +1,5 @@
 """The two sides of the books after a fault: what clients and the provider saw, and what Sprag has on record."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from call import Call
@@ -93,6 +92,3 @@ class Books:
 
     def errors(self) -> list[Call]:
         return [call for call in self.calls if call.error is not None]
-
-    def refusals(self, phase: str) -> Counter:
-        return Counter(call.reason for call in self.of_phase(phase) if call.reason is not None)

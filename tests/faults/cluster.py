@@ -82,6 +82,7 @@ class Cluster:
             node.launch()
         for node in self.nodes:
             node.arrive()
+        wait_until(lambda: all(node.is_well() for node in self.nodes), "nodes to reach what they share")
 
     def state_config(self) -> str:
         if not self.setup.redis:

@@ -9,6 +9,8 @@ Needs the built programs (SPRAG_BIN, SPRAG_MOCK_BIN, or those under `target`) an
 
 import argparse
 import dataclasses
+import signal
+import socket
 import sys
 import time
 import traceback
@@ -22,6 +24,11 @@ from catalogue import FAULTS
 from cluster import Cluster
 from row import Row, row
 from trial import Trial
+
+
+# Of one answer, and of a trial beside its fault.
+PATIENCE_SECONDS = 30
+LONGEST_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ def attempt(name: str, minutes: float | None) -> Outcome:
     if minutes is not None and fault.may_last:
         fault = dataclasses.replace(fault, seconds=60 * minutes)
     began = time.monotonic()
+    end_after(fault.seconds + LONGEST_SECONDS)
     cluster = Cluster(fault.setup)
     try:
         with cluster:
@@ -60,6 +68,17 @@ def attempt(name: str, minutes: float | None) -> Outcome:
         return Outcome(name, time.monotonic() - began, broken=[f"{traceback.format_exc()}{where}"])
     broken = promises.broken(books) or doctored.unnoticed(books)
     return Outcome(name, time.monotonic() - began, row(books), broken=broken)
+
+
+def end_after(seconds: float) -> None:
+    """Whatever hangs, the servers are ended and the suite goes on."""
+
+    def overdue(*_) -> None:
+        raise TimeoutError(f"not done after {seconds:.0f} s")
+
+    socket.setdefaulttimeout(PATIENCE_SECONDS)
+    signal.signal(signal.SIGALRM, overdue)
+    signal.alarm(round(seconds))
 
 
 def main() -> int:
