@@ -41,7 +41,7 @@ async fn every_page_of_a_node_shows_what_another_did() {
     for world in [&one, &other] {
         world.sprag.app.history.flush().unwrap();
     }
-    for path in ["/", "/runs", "/events", "/runs/far-away/shared-task", "/agents", "/agents/far-away"] {
+    for path in ["/", "/runs", "/events", "/run?agent=far-away&id=shared-task", "/agents", "/agent?name=far-away"] {
         let page = other.page(path).await;
         assert_eq!(page.status, 200, "{path}: {}", text(&page));
         assert!(text(&page).contains("far-away"), "{path}: {}", text(&page));

@@ -38,7 +38,7 @@ SELECT
     if(place = 9, '', '["read_file"]'),
     refused,
     if(refused, 'loop_detected', NULL),
-    if(dice % 500 = 1, '{"detector":"progress","mode":"shadow","loop_type":"repeat","confidence":1.0,"score":4.0,"count":4,"proof":{"summary":"the same call four times","steps":[1,2,3,4]},"action":"kill_run","strike":1,"retry_seconds":null}', ''),
+    if(dice % 500 = 1, '{"detector":"progress","mode":"shadow","loop_type":"repeat","confidence":1.0,"score":4.0,"count":4,"proof":{"summary":"the same call four times","compared":"calls and results","threshold":3.0,"value":4.0,"steps":[]},"action":"kill_run","strike":1}', ''),
     'key-' || toString(of_run % 40),
     if(dice % 700 = 3, '[{"reason":"budget_exceeded","exceeded_limit":"daily","message":"the daily budget is used up"}]', ''),
     if(dice % 200 = 5, '{"list":[{"entity":"EMAIL","direction":"request","outcome":"redacted","path":"messages[0].content","start":0,"length":4,"hint":"a***"}],"total":1}', ''),
