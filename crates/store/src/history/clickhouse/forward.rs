@@ -158,11 +158,16 @@ impl Forward {
             return Ok(false);
         }
         let version = position::begin(notes, last)?;
-        for table in &SUMS {
+        let sums = SUMS.iter().map(|table| {
             let lines = table.changed(&look, (&at.node, version), (at.sent, last))?;
-            self.insert(&format!("INSERT INTO {} FORMAT JSONEachRow", table.name), &lines, None)?;
-        }
+            Ok((table.name, lines))
+        });
+        let sums = sums.collect::<rusqlite::Result<Vec<_>>>()?;
+        // Sending may take long, and while somebody looks SQLite cannot make its log shorter.
         drop(look);
+        for (table, lines) in &sums {
+            self.insert(&format!("INSERT INTO {table} FORMAT JSONEachRow"), lines, None)?;
+        }
         let name = format!("{}-{}-{last}", at.node, at.sent);
         self.insert(&format!("INSERT INTO events ({EVENT_COLUMNS}) FORMAT JSONEachRow"), &events, Some(&name))?;
         position::arrived(notes, last)?;

@@ -144,8 +144,12 @@ impl ClickHouseHistory {
         let failed = StoreError::database("be read");
         let node = open_reader(&self.database).and_then(|own| Position::read(&own)).map_err(failed)?.node;
         let elsewhere = || self.reader.spent_but_by(Some(&node), of, since);
-        // Right after a first start the tables may still be on their way.
-        let elsewhere = elsewhere().or_else(|_| self.flush().and_then(|()| elsewhere()))?;
+        let elsewhere =
+            elsewhere().or_else(|error| match with_lock(&self.status, |status| status.problem.is_some()) {
+                true => Err(error),
+                // Right after a first start the tables may still be on their way.
+                false => self.flush().and_then(|()| elsewhere()),
+            })?;
         let own = self.embedded.reader().spent(of, since)?;
         Ok(NanoUsd(own.0.saturating_add(elsewhere.0)))
     }
