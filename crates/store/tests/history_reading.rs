@@ -307,7 +307,7 @@ fn names_that_mean_something_to_a_database_are_only_names(home: &Home) {
             EventFilter { key: Some(run.to_owned()), ..EventFilter::default() },
         ];
         for filter in filters {
-            assert_eq!(all_events(&history, &filter), [event.clone()], "{filter:?}");
+            assert_eq!(all_events(&history, &filter), std::slice::from_ref(event), "{filter:?}");
         }
         assert_eq!(history.run(&key_of("tester", run)).unwrap().unwrap().id, id);
         assert_eq!(history.run_totals(&key_of("tester", run)).unwrap().unwrap().steps, 1);

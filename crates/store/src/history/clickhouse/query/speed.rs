@@ -2,8 +2,6 @@
 //!
 //! Not a part of every test run: it takes minutes to fill the engine. `SPRAG_HISTORY_DIR` keeps what was filled for the next time.
 
-#![expect(clippy::print_stdout, reason = "the table is what it is run for")]
-
 use std::cell::OnceCell;
 use std::fs;
 use std::rc::Rc;
