@@ -71,7 +71,7 @@ impl App {
         let accounts: Vec<AccountId> = rows.iter().filter_map(account_of).collect();
         self.state.begin_change(accounts.iter());
         let so_far = |run: &RunKey| Some(self.totals_at_resume(run));
-        let applied = self.change_policies(|| self.catalog.apply(rows, so_far), |applied| agents_of(applied));
+        let applied = self.change_policies(|| self.catalog.apply(rows, so_far), agents_of);
         for one in applied.iter().flatten() {
             self.follow_foreign(one);
         }

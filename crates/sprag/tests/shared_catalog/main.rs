@@ -1,5 +1,5 @@
 //! Several Sprags on one real Redis: what is killed, made or set on one of them holds on all.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may end by a panic and print")]
+#![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
 mod away;
 mod cut;

@@ -95,7 +95,8 @@ impl Node {
         let begun = Instant::now();
         let mut changes = self.changes.clone();
         while !holds(self) {
-            let left = PATIENCE.checked_sub(begun.elapsed()).unwrap_or_else(|| panic!("never saw: {what}"));
+            let left = PATIENCE.saturating_sub(begun.elapsed());
+            assert!(!left.is_zero(), "never saw: {what}");
             // The outbox tells nobody, so it is looked at, too.
             let _ = tokio::time::timeout(left.min(Duration::from_millis(5)), changes.changed()).await;
         }

@@ -23,11 +23,11 @@ fn a_row_is_taken_once_and_an_older_one_never() {
     let gone = row(&a, RowKind::Kill, "agent:bot");
     assert!(gone.content.is_none() && gone.stamp.beats(Some(&killed.stamp)));
     let generation = b.catalog.snapshot().generation;
-    assert!(matches!(b.catalog.apply(&[killed.clone()], |_| None).unwrap()[..], [Applied::Killed(..)]));
-    assert_eq!(b.catalog.apply(&[killed.clone()], |_| None).unwrap(), []);
+    assert!(matches!(b.catalog.apply(std::slice::from_ref(&killed), |_| None).unwrap()[..], [Applied::Killed(..)]));
+    assert_eq!(b.catalog.apply(std::slice::from_ref(&killed), |_| None).unwrap(), []);
     assert_eq!(b.catalog.snapshot().generation, generation + 1, "nobody is told twice");
-    assert!(matches!(b.catalog.apply(&[gone.clone()], |_| None).unwrap()[..], [Applied::Lifted(..)]));
-    assert_eq!(b.catalog.apply(&[killed.clone()], |_| None).unwrap(), []);
+    assert!(matches!(b.catalog.apply(std::slice::from_ref(&gone), |_| None).unwrap()[..], [Applied::Lifted(..)]));
+    assert_eq!(b.catalog.apply(std::slice::from_ref(&killed), |_| None).unwrap(), []);
     assert!(!b.is_killed("agent:bot"));
     // A node that never had it does not take it either, once it knows that it left.
     let c = Node::alone();
@@ -49,7 +49,7 @@ fn of_one_resume_the_furthest_place_holds_and_it_is_added_to_once() {
     let done = |steps: u32| move |_: &RunKey| Some(RunTotals { tree_steps: steps, ..RunTotals::default() });
     let steps = |node: &Node| node.catalog.snapshot().mark(&run_key("task")).unwrap().steps;
     let first = row(a, RowKind::Mark, name);
-    assert!(matches!(b.catalog.apply(&[first.clone()], done(9)).unwrap()[..], [Applied::Marked(_)]));
+    assert!(matches!(b.catalog.apply(std::slice::from_ref(&first), done(9)).unwrap()[..], [Applied::Marked(_)]));
     assert!(matches!(c.catalog.apply(&[first], done(5)).unwrap()[..], [Applied::Marked(_)]));
     assert_eq!((steps(a), steps(b), steps(c)), (3, 9, 5));
     // What they know goes to all; what the run does meanwhile is not forgiven.
