@@ -72,6 +72,12 @@ class Books:
         """Tasks that no moment of the fault fell into."""
         return [task for task in self.tasks(agent) if {self.phase(call) for call in task} in ({"before"}, {"after"})]
 
+    @property
+    def views(self) -> int:
+        """How many there are of what happens meanwhile: that of all nodes together, and of each that is on its own."""
+        is_split = self.fault.alone or self.fault.down or self.fault.forgets
+        return self.nodes + 1 if is_split else 1
+
     # ---- sums ----
 
     def billed_cents(self, agent: str) -> int:

@@ -11,6 +11,8 @@ from cluster import Cluster, Setup
 from fault import Fault
 
 SLOW_MS = 100
+# Long enough for a node to lose patience a few times.
+SILENCE_SECONDS = 4.0
 ONE = frozenset({0})
 EVERY = frozenset({0, 1, 2})
 
@@ -116,6 +118,7 @@ FAULTS = [
         setup=Setup(),
         cause=lambda cluster: cluster.redis.freeze(),
         end=lambda cluster: cluster.redis.thaw(),
+        seconds=SILENCE_SECONDS,
         alone=EVERY,
         cannot=needs_redis,
     ),
@@ -162,6 +165,7 @@ FAULTS = [
         setup=Setup(redis_ways=True),
         cause=lambda cluster: cluster.redis_ways[0].order("silent"),
         end=lambda cluster: cluster.redis_ways[0].order("open"),
+        seconds=SILENCE_SECONDS,
         alone=ONE,
         cannot=needs_redis,
     ),

@@ -22,6 +22,8 @@ from servers import mock_provider  # noqa: E402
 
 # Until calls can be read; the shorter, the more a node that is killed has already put away.
 FLUSH_MS = 100
+# Four times the default: on a machine that is busy with other tests Redis may take that long without any fault.
+STATE_TIMEOUT_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class Cluster:
         if self.setup.redis_ways:
             self.redis_ways.append(self.kept(Way(port)))
             port = self.redis_ways[-1].port
-        return f'[state]\nredis = "redis://127.0.0.1:{port}"\non_state_loss.budgets = "{self.setup.budgets}"\n'
+        config = f'[state]\nredis = "redis://127.0.0.1:{port}"\ntimeout_ms = {STATE_TIMEOUT_MS}\n'
+        return f'{config}on_state_loss.budgets = "{self.setup.budgets}"\n'
 
     def events_config(self) -> str:
         config = f"[events]\nflush_ms = {FLUSH_MS}\n"

@@ -28,7 +28,7 @@ from trial import Trial
 
 # Of one answer, and of a trial beside its fault.
 PATIENCE_SECONDS = 30
-LONGEST_SECONDS = 120
+LONGEST_SECONDS = 240
 
 
 @dataclass(frozen=True)

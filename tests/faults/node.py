@@ -58,7 +58,9 @@ class Node:
         return self.directory / "sprag.log"
 
     def log_end(self) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+        """The last lines, without those about stops: the load is full of them."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join([line for line in lines if '"killed"' not in line][-8:])
 
     @property
     def host(self) -> str:

@@ -131,13 +131,14 @@ def kills_are_taken(books: Books) -> Iterator[str]:
 
 
 def loops_are_caught(books: Books) -> Iterator[str]:
-    """At the same step on many nodes as on one. A node on its own sees a part, and so the second time that it sees the same."""
+    """At the same step on many nodes as on one. Who sees only a part of a run catches it the second time that they see the same."""
     undisturbed = {task[0].task for task in books.undisturbed("stuck")}
     if not undisturbed:
         yield "no loop was seen without the fault"
     for task in books.tasks("stuck"):
         caught = next((at for at, call in enumerate(task, 1) if call.reason == "loop_detected"), None)
-        bound = LOOP_STEP if task[0].task in undisturbed else (LOOP_STEP - 1) * books.nodes + 1
+        views = 1 if task[0].task in undisturbed else books.views
+        bound = (LOOP_STEP - 1) * views + 1
         # The load ended, or a node took the call with it.
         is_cut_off = len(task) < bound or any(call.error for call in task)
         if caught is None and not is_cut_off or caught is not None and caught > bound:
@@ -157,11 +158,10 @@ def runs_hold_together(books: Books) -> Iterator[str]:
 
 
 def rates_hold(books: Books) -> Iterator[str]:
-    """Calls that began and ended within the window were judged within it. Nodes on their own have a window each."""
+    """Calls that began and ended within the window were judged within it. Each view has a window of its own."""
     for phase in ("before", "during", "after"):
         answered = [call for call in books.of_phase(phase) if call.agent == "hurried" and call.is_answered]
-        is_split = books.fault.alone or books.fault.down or books.fault.forgets
-        views = books.nodes if phase == "during" and is_split else 1
+        views = books.views if phase == "during" else 1
         most = most_within(answered, HURRIED_SECONDS)
         if most > HURRIED_REQUESTS * views * TOLERANCE:
             yield f"hurried: {most} calls passed within {HURRIED_SECONDS} s {phase} the fault, {HURRIED_REQUESTS * views} allowed"

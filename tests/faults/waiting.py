@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 # How often it is looked at. Short beside everything that is measured.
 LOOK_SECONDS = 0.02
 

@@ -77,7 +77,7 @@ class Crossing:
         try:
             await self.passing.wait()
             await (self.refuse(reader, writer) if self.is_full else self.join(reader, writer))
-        except OSError:
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             self.connections.discard(writer)
