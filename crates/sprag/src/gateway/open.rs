@@ -117,6 +117,10 @@ pub(crate) async fn open(app: &Arc<App>, request: Request<'_>, ticket: &mut Tick
         }
         None => open_here(app, settings, asked, &caller.leaves, ticket).await?,
     };
+    if app.link.is_some() {
+        // Steps that nobody tells of are under way on other nodes.
+        app.state.watch(&run.key, |watch| watch.share(opened.step));
+    }
     let CallerRun { key, parent, origin, .. } = run;
     let record = RunRecord { id: key.id.clone(), step: opened.step, parent, origin };
     ticket.set_run(TicketRun { key, scope: caller.scope, history, left: None }, record);
