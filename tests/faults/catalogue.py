@@ -191,6 +191,15 @@ FAULTS = [
         cannot=needs_clickhouse,
     ),
     Fault(
+        name="clickhouse-frozen",
+        title="ClickHouse is frozen: it takes connections and says nothing",
+        setup=Setup(clickhouse=True, clickhouse_way=True),
+        cause=lambda cluster: cluster.clickhouse_way.order("silent"),
+        end=lambda cluster: cluster.clickhouse_way.order("open"),
+        recovery_seconds=30.0,
+        cannot=needs_clickhouse,
+    ),
+    Fault(
         name="node-killed",
         title="One node of three is killed (`kill -9`) and started again",
         setup=Setup(),

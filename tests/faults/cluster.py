@@ -105,7 +105,7 @@ class Cluster:
         if self.setup.clickhouse_way:
             self.clickhouse_way = self.kept(Way(port))
             port = self.clickhouse_way.port
-        return f'{config}batch_ms = {FLUSH_MS}\nclickhouse = "http://127.0.0.1:{port}/sprag"\n'
+        return f'{config}clickhouse = "http://127.0.0.1:{port}/sprag"\n'
 
     def what_nodes_say(self) -> str:
         return "\n".join(f"--- node {node.number}\n{node.log_end()}" for node in self.nodes if node.log.exists())
