@@ -22,8 +22,6 @@ from servers import mock_provider  # noqa: E402
 
 # Until calls can be read; the shorter, the more a node that is killed has already put away.
 FLUSH_MS = 100
-# Four times the default: on a machine that is busy with other tests Redis may take that long without any fault.
-STATE_TIMEOUT_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,8 @@ class Setup:
     replica: bool = False
     clickhouse: bool = False
     clickhouse_way: bool = False
+    # Four times the default: on a machine that is busy with other tests Redis may take that long without any fault.
+    state_timeout_ms: int = 1000
     # What happens to calls with a budget while Redis is away.
     budgets: str = "closed"
     # The first node has a disk of its own that is soon full.
@@ -93,7 +93,7 @@ class Cluster:
         if self.setup.redis_ways:
             self.redis_ways.append(self.kept(Way(port)))
             port = self.redis_ways[-1].port
-        config = f'[state]\nredis = "redis://127.0.0.1:{port}"\ntimeout_ms = {STATE_TIMEOUT_MS}\n'
+        config = f'[state]\nredis = "redis://127.0.0.1:{port}"\ntimeout_ms = {self.setup.state_timeout_ms}\n'
         return f'{config}on_state_loss.budgets = "{self.setup.budgets}"\n'
 
     def events_config(self) -> str:

@@ -2,7 +2,7 @@
 
     python tests/faults/faults.py                             all of them, two at a time: about a minute
     python tests/faults/faults.py --only redis-killed,disk-full
-    python tests/faults/faults.py --jobs 1 --minutes 3 --write-docs      what docs/failure-modes.md shows
+    python tests/faults/faults.py --jobs 1 --minutes 3 --state-timeout-ms 250 --write-docs      what docs/failure-modes.md shows
 
 Needs the built programs (SPRAG_BIN, SPRAG_MOCK_BIN, or those under `target`) and redis-server. What cannot be tried here is SKIPPED, with the reason.
 """
@@ -16,12 +16,13 @@ import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import doctored
 import page
 import promises
 from catalogue import FAULTS
-from cluster import Cluster
+from cluster import Cluster, Setup
 from row import Row, row
 from trial import Trial
 
@@ -50,13 +51,14 @@ class Outcome:
             print(f"    BROKEN {promise}", flush=True)
 
 
-def attempt(name: str, minutes: float | None) -> Outcome:
+def attempt(name: str, minutes: float | None, state_timeout_ms: int) -> Outcome:
     """In a process of its own: what is measured must not wait for another fault's load."""
     fault = next(fault for fault in FAULTS if fault.name == name)
     if reason := fault.cannot():
         return Outcome(name, skipped=reason)
     if minutes is not None and fault.may_last:
         fault = dataclasses.replace(fault, seconds=60 * minutes)
+    fault = dataclasses.replace(fault, setup=dataclasses.replace(fault.setup, state_timeout_ms=state_timeout_ms))
     began = time.monotonic()
     end_after(fault.seconds + LONGEST_SECONDS)
     cluster = Cluster(fault.setup)
@@ -87,6 +89,7 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME,…", default=",".join(known), help=f"which faults: {', '.join(known)}")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--minutes", type=float, help="how long faults last that may be long")
+    parser.add_argument("--state-timeout-ms", type=int, default=Setup.state_timeout_ms, help="how long nodes wait for Redis")
     parser.add_argument("--write-docs", action="store_true", help="write the table of docs/failure-modes.md")
     asked = parser.parse_args()
     names = asked.only.split(",")
@@ -94,7 +97,7 @@ def main() -> int:
         parser.error(f"there is no fault {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     outcomes = []
     with ProcessPoolExecutor(asked.jobs) as workers:
-        for outcome in workers.map(attempt, names, [asked.minutes] * len(names)):
+        for outcome in workers.map(attempt, names, repeat(asked.minutes), repeat(asked.state_timeout_ms)):
             outcome.tell()
             outcomes.append(outcome)
     if asked.write_docs:
