@@ -6,13 +6,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FRONT = ROOT / "crates" / "testkit" / "clickhouse" / "front.py"
-PYTHON = Path(os.environ.get("SPRAG_CHDB_PYTHON", ROOT / ".test-env" / "clickhouse" / "bin" / "python"))
+PYTHON = Path(os.environ.get("CHDB_PYTHON", ROOT / ".test-env" / "clickhouse" / "bin" / "python"))
 
 
 def is_missing() -> str | None:
     """Why there is no engine, and how to get one."""
     if not PYTHON.is_file():
-        return f"there is no {PYTHON.name} with ClickHouse's engine; scripts/test installs one, or SPRAG_CHDB_PYTHON names one with chdb-core"
+        return f"there is no {PYTHON.name} with ClickHouse's engine; scripts/test installs one, or CHDB_PYTHON names one with chdb-core"
     found = subprocess.run([PYTHON, "-c", "import chdb"], capture_output=True, text=True)
     return None if found.returncode == 0 else f"{PYTHON} has no chdb: `pip install chdb-core` there"
 

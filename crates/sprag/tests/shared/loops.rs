@@ -59,9 +59,12 @@ fn in_turns(number: usize) -> (Value, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_loop_over_three_nodes_is_caught_at_the_step_of_one() {
     let Some(redis) = RedisServer::start() else { return };
-    for step in [same_error, in_turns] {
-        for run in [Some("task"), None] {
+    for (loops, step) in [same_error, in_turns].into_iter().enumerate() {
+        for is_named in [true, false] {
             for talk in [Talk::Chat, Talk::Anthropic] {
+                // A run that was killed stays so on all nodes, and nodes put kills back into a flushed Redis.
+                let name = format!("task-{loops}-{talk:?}");
+                let run = is_named.then_some(name.as_str());
                 redis.flush();
                 let alone = [Stage::start().await];
                 let (expected, paid_alone) = until_stopped(&alone, talk, run, step).await;

@@ -24,8 +24,11 @@ use crate::shards::with_lock;
 const FAILURES: u32 = 3;
 /// How long a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(1);
-/// What connections are tested with.
-const PING: &str = "PING";
+/// Written at each new connection, and gone at once.
+const TRIAL_KEY: &str = "sprag:1:{trial}";
+const TRIAL_MS: u32 = 1000;
+/// How a Redis answers that takes no writes for now.
+const TAKES_NOTHING: [&str; 4] = ["OOM", "MISCONF", "NOREPLICAS", "BUSY"];
 
 /// The link, as all clones of it share it.
 #[derive(Debug)]
@@ -217,7 +220,10 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
             Connection::One(client.get_multiplexed_async_connection_with_config(&config).await?)
         }
     };
-    connection.send(&redis::cmd(PING)).await?;
+    // Something is written: a Redis that is full, or cannot save, answers everything else.
+    let mut trial = redis::cmd("SET");
+    trial.arg(TRIAL_KEY).arg(1).arg("PX").arg(TRIAL_MS);
+    connection.send(&trial).await?;
     Ok(connection)
 }
 
@@ -267,5 +273,6 @@ fn is_away(error: &RedisError) -> bool {
 /// Whether nothing can come of this connection any more. A server that no longer takes writes is not the one to ask.
 fn is_broken(error: &RedisError) -> bool {
     let is_left = matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown));
-    is_left || error.is_unrecoverable_error() || error.is_connection_dropped()
+    let takes_nothing = error.code().is_some_and(|code| TAKES_NOTHING.contains(&code));
+    is_left || takes_nothing || error.is_unrecoverable_error() || error.is_connection_dropped()
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
+use sprag_core::limits::CLICKHOUSE_BATCH_BYTES;
 use sprag_core::time::Timestamp;
 
 use super::batch::{self, EVENT_COLUMNS, Lines, SUMS};
@@ -172,7 +173,10 @@ impl Forward {
         self.insert(&format!("INSERT INTO events ({EVENT_COLUMNS}) FORMAT JSONEachRow"), &events, Some(&name))?;
         position::arrived(notes, last)?;
         with_lock(&self.status, |status| status.sent += events.rows);
-        Ok(true)
+        // New events come all the time: what is less than a batch waits for its age.
+        let is_again = at.sending > at.sent;
+        let is_full = events.rows >= u64::from(self.batch_events) || events.text.len() >= CLICKHOUSE_BATCH_BYTES;
+        Ok(is_again || is_full)
     }
 
     /// Sends every sum: to a server that is new to this node, or after events were given up.
