@@ -224,6 +224,7 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
     let mut trial = redis::cmd("SET");
     trial.arg(TRIAL_KEY).arg(1).arg("PX").arg(TRIAL_MS);
     connection.send(&trial).await?;
+    connection.send(redis::cmd("DEL").arg(TRIAL_KEY)).await?;
     Ok(connection)
 }
 
