@@ -8,7 +8,7 @@ use sprag_core::time::Timestamp;
 use sprag_store::catalog::KeyEntry;
 use sprag_testkit::{Cable, RedisServer};
 
-use crate::node::{Node, key, kill, look};
+use crate::node::{Node, a_millisecond_passes, key, kill, look};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_pub_sub_a_kill_is_everywhere_within_the_poll() {
@@ -153,6 +153,7 @@ async fn changes_of_one_row_on_two_nodes_end_the_same_on_both() {
     a.is_linked(false).await;
     b.is_linked(false).await;
     a.catalog.kill(kill("all", KillKind::Pause, "anna"), &[]).unwrap();
+    a_millisecond_passes();
     b.catalog.kill(kill("all", KillKind::Pause, "bert"), &[]).unwrap();
     // One takes the key back, and later the other gives it a new secret.
     let revoke = |old: &KeyEntry| Some(KeyEntry { key: old.key.revoked(Timestamp(7)), ..old.clone() });

@@ -1,7 +1,7 @@
 //! A node: a catalog and an outbox in a directory of their own, and their link.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::money::NanoUsd;
@@ -151,6 +151,15 @@ pub(crate) fn kill(scope: &str, kind: KillKind, by: &str) -> Kill {
     let scope: KillScope = scope.parse().unwrap();
     let (reason, by) = ("too expensive".to_owned(), by.to_owned());
     Kill { id: format!("kill {scope} {by}"), scope, kind, reason, by, at: Timestamp(5), expires_at: None, proof: None }
+}
+
+/// Stamps count milliseconds, and of two of the same one the name of the node decides.
+pub(crate) fn a_millisecond_passes() {
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let began = clock();
+    while clock() <= began {
+        std::thread::yield_now();
+    }
 }
 
 /// The key of a number; its secret has the hash `[number; 32]`.
