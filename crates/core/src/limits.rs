@@ -212,7 +212,7 @@ pub const REPLAY_COMPLAINTS: usize = 20;
 /// The latest events that a report on rules in shadow looks at.
 pub const SHADOW_EVENTS: u32 = 50_000;
 /// The same in a history that many nodes share: each of them is a run that is looked for among the events of all.
-pub const SHARED_SHADOW_EVENTS: u32 = 5000;
+pub const SHARED_SHADOW_EVENTS: u32 = 2000;
 /// The latest calls with findings that a report on secrets and personal data looks at.
 pub const FINDING_CALLS: u32 = 20_000;
 /// Clues kept in memory with kills that the disk has refused so far, all together.

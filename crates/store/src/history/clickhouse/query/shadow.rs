@@ -97,12 +97,11 @@ impl Reader {
             cost: NanoUsd(row.cost),
         });
         let limits = limits.collect();
-        let mut is_partial = false;
-        for condition in [FOUND, REFUSED] {
-            let sql = format!("SELECT uniqExact(id) AS number FROM ({})", latest("id", condition, u64::from(most) + 1));
-            let found = self.ask_one::<Notes>(&sql, &question)?.map_or(0, |notes| notes.number);
-            is_partial |= found > u64::from(most);
-        }
-        Ok(ShadowReport { detectors, limits, is_partial })
+        let number = |condition: &str| {
+            format!("(SELECT uniqExact(id) FROM ({}))", latest("id", condition, u64::from(most) + 1))
+        };
+        let sql = format!("SELECT greatest({}, {}) AS number", number(FOUND), number(REFUSED));
+        let found = self.ask_one::<Notes>(&sql, &question)?.map_or(0, |notes| notes.number);
+        Ok(ShadowReport { detectors, limits, is_partial: found > u64::from(most) })
     }
 }
