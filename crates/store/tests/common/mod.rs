@@ -1,5 +1,5 @@
 //! What several suites need: events, and a history in a directory of its own.
-#![allow(dead_code, unused_imports, reason = "each suite uses its own part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each suite uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
 #[path = "../../src/history/samples.rs"]
@@ -76,7 +76,7 @@ const CHILD_NAME: &str = "SPRAG_TEST_CHILD_NAME";
 const CHILD_CLICKHOUSE: &str = "SPRAG_TEST_CHILD_CLICKHOUSE";
 
 impl Home {
-    /// Starts a process that runs one test, `child`, on this home.
+    /// Starts a process that runs one test, `child`, on this home. Its name is the whole one, with its module.
     pub(crate) fn start_child(&self, child: &str, name: &str) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", child, "--nocapture"]).env(CHILD_DIR, self.path()).env(CHILD_NAME, name);
@@ -132,17 +132,17 @@ pub(crate) fn new_database() -> String {
 }
 
 /// Makes each contract a test over every kind of history.
-#[macro_export]
 macro_rules! on_every_history {
     ($($contract:ident),+ $(,)?) => {
         mod sqlite {
-            $(#[test] fn $contract() { $crate::common::on_sqlite(super::$contract); })+
+            $(#[test] fn $contract() { crate::common::on_sqlite(super::$contract); })+
         }
         mod clickhouse {
-            $(#[test] fn $contract() { $crate::common::on_clickhouse(super::$contract); })+
+            $(#[test] fn $contract() { crate::common::on_clickhouse(super::$contract); })+
         }
     };
 }
+pub(crate) use on_every_history;
 
 /// A run of the agent that the samples are of.
 pub(crate) fn key(id: &str) -> RunKey {

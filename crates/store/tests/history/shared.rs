@@ -1,15 +1,12 @@
 //! Several nodes on one ClickHouse, and what becomes of their record when it is killed, frozen or slow to come.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{all_events, clickhouse_settings, key, new_database, patient, step};
 use sprag_core::event::Event;
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
@@ -18,6 +15,8 @@ use sprag_store::history::{
     ClickHouseSettings, EventFilter, History, HistorySettings, Recorded, RunFilter, Span, Spender,
 };
 use sprag_testkit::ClickHouseServer;
+
+use crate::common::{self, all_events, clickhouse_settings, key, new_database, patient, step};
 
 const START: i64 = 1_700_000_000_000;
 

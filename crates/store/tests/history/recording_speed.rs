@@ -1,15 +1,14 @@
-//! How long recording takes. Run with `cargo test --release -p sprag-store --test history_speed -- --ignored --nocapture`.
+//! How long recording takes. Run with `cargo test --release -p sprag-store --test history recording_speed -- --ignored --nocapture`.
 #![expect(clippy::print_stdout, reason = "a test may end by a panic and print")]
-
-mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{opening, patient, step};
 use sprag_core::event::Event;
 use sprag_core::limits::OPEN_CALLS;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{History, HistorySettings};
+
+use crate::common::{self, opening, patient, step};
 
 const EVENTS: u32 = 100_000;
 

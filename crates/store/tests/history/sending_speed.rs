@@ -1,12 +1,9 @@
 //! How fast events reach a shared history, and what they take there. Run with
-//! `cargo test --release -p sprag-store --test history_shared_speed -- --ignored --nocapture`.
+//! `cargo test --release -p sprag-store --test history sending_speed -- --ignored --nocapture`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may end by a panic and print")]
-
-mod common;
 
 use std::time::Instant;
 
-use common::{clickhouse_settings, lasting, patient, step};
 use sprag_core::event::Event;
 use sprag_core::id::AgentName;
 use sprag_core::loops::StepEvidence;
@@ -16,6 +13,8 @@ use sprag_core::usage::Usage;
 use sprag_store::history::{ClickHouseSettings, HistorySettings, Recorded};
 use sprag_testkit::ClickHouseServer;
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::common::{self, clickhouse_settings, lasting, patient, step};
 
 const EVENTS: u64 = 200_000;
 const STEPS_OF_A_RUN: u64 = 20;

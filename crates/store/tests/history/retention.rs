@@ -1,14 +1,13 @@
 //! What is old goes, what is summed stays, and a bound on the file is kept.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{all_events, key, patient, step};
 use rusqlite::Connection;
 use sprag_core::event::Event;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, HistorySettings, Pruned};
+
+use crate::common::{self, all_events, key, patient, step};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 const NOW: i64 = 1_800_000_000_000;

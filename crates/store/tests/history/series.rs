@@ -1,9 +1,6 @@
 //! What happened over time, who led, and what was stopped.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{Home, key_of, patient, request, step};
 use rusqlite::Connection;
 use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
@@ -11,6 +8,8 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{Bucket, History, RecentStop, RunFilter, RunStatus, Series, Span, TopBy};
+
+use crate::common::{self, Home, key_of, on_every_history, patient, request, step};
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;

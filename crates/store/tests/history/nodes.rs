@@ -1,9 +1,6 @@
 //! Two nodes with one shared history: each of them tells what both did, and nothing twice.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{all_events, clickhouse_settings, key, lasting, new_database, open, patient, step};
 use sprag_core::event::{Act, ActKind, Event, EventKind};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::SHARED_SHADOW_EVENTS;
@@ -13,6 +10,8 @@ use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, RunFilter, RunStatus, Span, Spender, TopBy};
 use sprag_testkit::ClickHouseServer;
 use tempfile::TempDir;
+
+use crate::common::{all_events, clickhouse_settings, key, lasting, new_database, open, patient, step};
 
 const START: i64 = 1_700_000_100_000;
 

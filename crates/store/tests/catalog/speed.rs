@@ -1,4 +1,4 @@
-//! How long kills and keys take. Run with `cargo test --release -p sprag-store --test catalog_speed -- --ignored --nocapture`.
+//! How long kills and keys take. Run with `cargo test --release -p sprag-store --test catalog speed -- --ignored --nocapture`.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
 use std::sync::Arc;

@@ -1,9 +1,6 @@
 //! What every history must do, as functions over the enum; each variant runs all of them.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{Home, all_events, key, key_of, request, step};
 use sprag_core::event::{Ending, Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::PAGE_ROWS;
@@ -12,6 +9,8 @@ use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_store::StoreError;
 use sprag_store::history::{EventFilter, History, Recorded, RunFilter, RunStatus, Totals};
+
+use crate::common::{Home, all_events, key, key_of, on_every_history, request, step};
 
 const START: i64 = 1_700_000_000_000;
 

@@ -2,17 +2,16 @@
 //! say the same.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-mod contract;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use contract::{AnyState, Taken, over_every_state};
 use sprag_core::loops::Mode;
 use sprag_core::policy::{LimitKey, RateExceeded, RateMeasure, RateRule};
 use sprag_core::time::Timestamp;
 use sprag_store::state::{RateAsk, Rated};
+
+use crate::common;
+use crate::contract::{AnyState, Taken, over_every_state};
 
 over_every_state!(
     a_refusal_by_one_takes_from_none,

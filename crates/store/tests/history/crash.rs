@@ -1,19 +1,18 @@
 //! Nothing that was recorded is lost or counted twice, however the process ends.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
 
-use common::{Home, all_events, key, patient, step};
 use sprag_core::event::Event;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, Recorded, Span};
 use sprag_store::{DataDir, StoreError};
+
+use crate::common::{self, Home, all_events, key, on_every_history, patient, step};
 
 const RUNS: u64 = 5;
 
@@ -43,7 +42,7 @@ on_every_history!(a_killed_process_loses_and_doubles_nothing, two_processes_cann
 fn a_killed_process_loses_and_doubles_nothing(home: &Home) {
     let mut acknowledged = HashSet::new();
     for round in 0..6 {
-        let mut child = home.start_child("child_that_records_until_killed", &format!("p{round}"));
+        let mut child = home.start_child("crash::child_that_records_until_killed", &format!("p{round}"));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let until_kill = RandomState::new().hash_one(round) % 4000;
         let is_ack = |line: String| line.strip_prefix("recorded ").map(str::to_owned);
@@ -86,7 +85,7 @@ fn a_killed_process_loses_and_doubles_nothing(home: &Home) {
 }
 
 fn two_processes_cannot_share_a_directory(home: &Home) {
-    let mut child = home.start_child("child_that_records_until_killed", "holder");
+    let mut child = home.start_child("crash::child_that_records_until_killed", "holder");
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("recorded ")));
     let refused = DataDir::open(home.path());

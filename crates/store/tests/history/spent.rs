@@ -1,14 +1,13 @@
 //! What was spent, by whom: sums that budgets start from.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{Home, all_events, open, patient, request, step};
 use sprag_core::event::{Event, WouldBlock};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, HistorySettings, Recorded, Spender};
+
+use crate::common::{Home, all_events, on_every_history, open, patient, request, step};
 
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 /// The beginning of a quarter of an hour.

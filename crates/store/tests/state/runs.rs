@@ -1,14 +1,9 @@
 //! What every run state must do: one suite over memory and over Redis.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-mod contract;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{key, key_of};
-use contract::{AnyState, over_every_state};
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::RunId;
 use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
@@ -17,6 +12,9 @@ use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_store::RunKey;
 use sprag_store::state::{Ancestor, MemoryState, OpenRequest, Opened, RunTotals, Settlement, State, StateCounts};
+
+use crate::common::{key, key_of};
+use crate::contract::{AnyState, over_every_state};
 
 over_every_state!(
     counts_steps_and_money,

@@ -1,18 +1,17 @@
 //! `kill -9` with calls under way, also while those of the process before are being charged: no money is lost or doubled.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
-use common::{Home, all_events, key, opening, step};
 use sprag_core::event::{Ending, Event};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, Spender};
+
+use crate::common::{self, Home, all_events, key, on_every_history, opening, step};
 
 /// Calls under way at once.
 const AT_ONCE: u64 = 300;
@@ -51,7 +50,7 @@ on_every_history!(a_killed_process_loses_no_money_that_was_set_aside);
 fn a_killed_process_loses_no_money_that_was_set_aside(home: &Home) {
     let mut said: HashMap<String, Vec<&str>> = HashMap::new();
     for round in 0..8_u64 {
-        let mut child = home.start_child("child_that_calls_until_killed", &format!("p{round}"));
+        let mut child = home.start_child("journal_crash::child_that_calls_until_killed", &format!("p{round}"));
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let luck = RandomState::new().hash_one(round);
         if round % 2 == 1 {

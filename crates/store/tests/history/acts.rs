@@ -1,15 +1,14 @@
 //! What was done about runs and agents: on record beside the requests, counted nowhere, and telling where runs stand.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{Home, all_events, key, patient, step};
 use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, HistorySettings, Recorded, RunFilter, RunStatus, RunStopped};
+
+use crate::common::{Home, all_events, key, on_every_history, patient, step};
 
 on_every_history!(
     acts_come_back_and_count_nowhere,

@@ -1,13 +1,10 @@
 //! What the catalog must do: lose nothing, stay within its bounds, and show every change as one new snapshot.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{key, key_of};
 use serde_json::json;
 use sprag_core::id::AgentName;
 use sprag_core::limits::{ADJUSTMENTS, AGENT_STANDINGS, KILL_CLUES, KILLED_RUNS, RUN_MARKS, WIDE_KILLS};
@@ -16,6 +13,8 @@ use sprag_core::policy::{AgentStanding, DeactivatedBy, Kill, KillKind, KillSwitc
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::{Bounds, Mark};
 use sprag_store::{Catalog, DataDir, StoreError};
+
+use crate::common::{key, key_of};
 
 fn open(path: &Path) -> Catalog {
     open_with(path, Bounds::default(), 0)

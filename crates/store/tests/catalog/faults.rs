@@ -1,18 +1,17 @@
 //! What the catalog does when the disk refuses, when kills of one scope follow each other, and at the bounds then.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use common::key_of;
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AgentStanding, DeactivatedBy, Kill, KillKind};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::{Bounds, Mark};
 use sprag_store::{Catalog, DataDir, StoreError};
+
+use crate::common::key_of;
 
 fn open_with(path: &Path, bounds: Bounds, now: i64) -> Catalog {
     Catalog::open(Arc::new(DataDir::open(path).unwrap()), bounds, Timestamp(now), |_| {}).unwrap()

@@ -1,9 +1,6 @@
 //! What pages read beside listings of events and runs: the same answers from every kind of history.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
-use common::{Home, all_events, key, key_of, step};
 use sprag_core::dlp::{Direction, Outcome, Sighting, Sightings};
 use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord, WouldBlock};
 use sprag_core::id::{AgentName, RunId};
@@ -14,6 +11,8 @@ use sprag_store::StoreError;
 use sprag_store::history::{
     AgentBucket, EventFilter, History, Page, RunFilter, RunRow, ShadowDetector, ShadowLimit, Spender,
 };
+
+use crate::common::{Home, all_events, key, key_of, on_every_history, step};
 
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 const START: i64 = 1_700_000_100_000;

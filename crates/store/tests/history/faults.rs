@@ -1,8 +1,6 @@
 //! A full disk and a busy database: recording says so, loses no money, and goes on by itself.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,12 +8,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Home, all_events, key, opening, patient, request, step};
 use rusqlite::Connection;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, HistorySettings, Recorded};
 use sprag_store::{DataDir, StoreError};
+
+use crate::common::{self, Home, all_events, key, on_every_history, opening, patient, request, step};
 
 /// A file system of a few pages, gone with the value.
 struct SmallDisk {

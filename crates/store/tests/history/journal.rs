@@ -1,17 +1,16 @@
 //! Calls under way when a process dies are charged what was set aside for them, once.
 #![expect(clippy::unwrap_used, reason = "a test may end by a panic and print")]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{all_events, key, open, opening, patient, request, step};
 use rusqlite::Connection;
 use sprag_core::event::{Ending, Event};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{EventFilter, History, HistorySettings, Recorded, Spender};
+
+use crate::common::{all_events, key, open, opening, patient, request, step};
 
 /// Ends a process without its consent: nothing is moved, nothing is settled. The directory is that of the next one.
 fn crash(history: History, dir: &tempfile::TempDir) -> tempfile::TempDir {

@@ -1,15 +1,10 @@
 //! What every run state must do with money: one suite over memory and over Redis.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic and print")]
 
-mod common;
-mod contract;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
-use common::{key, key_of};
-use contract::{AnyState, Held, over_every_state};
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::HABITS;
@@ -17,6 +12,9 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AccountId, Denied, Draw, Holder, Level, Seed, Span, Window};
 use sprag_core::time::Timestamp;
 use sprag_store::state::{Lesson, OpenRequest, Settlement, State};
+
+use crate::common::{key, key_of};
+use crate::contract::{AnyState, Held, over_every_state};
 
 over_every_state!(
     sets_money_aside_and_settles_it,
