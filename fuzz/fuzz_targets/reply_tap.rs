@@ -1,6 +1,6 @@
 //! Any bytes as an answer in any dialect: nothing panics, and the reply stays within its bounds.
 //!
-//! `cargo +nightly fuzz run reply_tap -- -max_total_time=20`
+//! `cargo fuzz run --dev --sanitizer none reply_tap -- -max_total_time=20`
 #![no_main]
 
 use bytes::Bytes;

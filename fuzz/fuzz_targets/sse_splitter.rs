@@ -1,6 +1,6 @@
 //! Any bytes in any chunks: they pass unchanged, and chunk borders do not move the ends of events.
 //!
-//! `cargo +nightly fuzz run sse_splitter -- -max_total_time=20`
+//! `cargo fuzz run --dev --sanitizer none sse_splitter -- -max_total_time=20`
 #![no_main]
 
 use arbitrary::Arbitrary;
