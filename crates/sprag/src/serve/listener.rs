@@ -16,10 +16,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::closing;
 use super::write_timeout::WriteTimeout;
 
 /// Bounds of one listener.
@@ -44,6 +45,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const MIN_HEADER_BYTES: usize = 8 << 10;
 /// How long a client may take nothing of what is written to it.
 const STALLED: Duration = Duration::from_secs(600);
+/// How long a connection without a request stays open once draining begins: one may be on its way, and whoever has sent it
+/// cannot know whether it was done.
+const LAST_REQUEST: Duration = Duration::from_secs(1);
 const HTTP2_STREAMS: u32 = 256;
 const HTTP2_PING: Duration = Duration::from_secs(30);
 
@@ -101,7 +105,20 @@ where
             drop((slot, counted));
         });
     }
-    drop(listener);
+    closing::close(listener, |stream, peer| {
+        let serving = serve(stream, peer, limits, stop.clone(), handle.clone());
+        let (slots, cut, counted) = (slots.clone(), stop.cut.clone(), Counted::new(&connections));
+        // One too many waits here as it did in the system's queue.
+        stop.tasks.spawn(async move {
+            let slot = tokio::select! {
+                slot = slots.acquire_owned() => slot,
+                () = cut.cancelled() => return,
+            };
+            serving.await;
+            drop((slot, counted));
+        });
+    })
+    .await;
     stop.tasks.close();
     let is_drained = tokio::time::timeout(limits.drain, stop.tasks.wait()).await.is_ok();
     stop.cut.cancel();
@@ -129,9 +146,14 @@ where
         .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(Some(HTTP2_PING));
     let has_asked = Arc::new(AtomicBool::new(false));
-    let asked = has_asked.clone();
+    let is_draining = Arc::new(AtomicBool::new(false));
+    let last_asked = Arc::new(Notify::new());
+    let (asked, draining, last) = (has_asked.clone(), is_draining.clone(), last_asked.clone());
     let service = service_fn(move |request| {
         asked.store(true, Ordering::Relaxed);
+        if draining.load(Ordering::Relaxed) {
+            last.notify_one();
+        }
         let answer = handle(peer, request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
@@ -145,12 +167,18 @@ where
         }
     };
     let mut silence = pin!(silence);
-    let mut is_draining = false;
+    let draining = async {
+        stop.drain.cancelled().await;
+        is_draining.store(true, Ordering::Relaxed);
+        let _ = tokio::time::timeout(LAST_REQUEST, last_asked.notified()).await;
+    };
+    let mut draining = pin!(draining);
+    let mut is_last = false;
     let ended = loop {
         tokio::select! {
             ended = connection.as_mut() => break ended,
-            () = stop.drain.cancelled(), if !is_draining => {
-                is_draining = true;
+            () = draining.as_mut(), if !is_last => {
+                is_last = true;
                 connection.as_mut().graceful_shutdown();
             }
             () = stop.cut.cancelled() => return,

@@ -1,6 +1,7 @@
 //! Listening, and stopping in good order.
 
 mod aside;
+mod closing;
 mod listener;
 mod write_timeout;
 

@@ -5,6 +5,7 @@
 mod basics;
 mod binary;
 mod clients_gone;
+mod closing;
 mod crash;
 mod full_disk;
 mod http_forms;
