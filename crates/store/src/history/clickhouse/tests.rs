@@ -8,13 +8,14 @@ use std::time::Duration;
 use sprag_core::event::Event;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
-use sprag_testkit::{ClickHouseServer, Relay, RelayCut};
+use sprag_testkit::{Cable, CableCut, ClickHouseServer};
 
 use super::link::Link;
 use super::{ClickHouseAddress, ClickHouseHistory, ClickHouseSettings, schema};
 use crate::data_dir::DataDir;
 use crate::history::HistorySettings;
 use crate::history::Recorded;
+use crate::history::Spender;
 use crate::history::samples::step;
 
 /// The tables that sum requests and money.
@@ -98,18 +99,19 @@ fn what_many_nodes_record_is_summed_once() {
 fn a_line_cut_at_any_point_loses_and_doubles_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
-    let relay = Relay::to(server.port());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let cable = runtime.block_on(Cable::to(([127, 0, 0, 1], server.port()).into())).unwrap();
     let direct = server.url("cut");
-    let through = format!("http://127.0.0.1:{}/cut", relay.port());
+    let through = format!("http://{}/cut", cable.address());
     let link = link(&direct);
     let node = dir.path().join("node");
     open(&node, &direct).flush().unwrap();
     let mut calls = 0;
     let mut points = 0;
-    for how in [RelayCut::Before, RelayCut::After] {
+    for how in [CableCut::Before, CableCut::After] {
         for at in 0.. {
             // Two batches: the cut falls before, between, inside and after them.
-            relay.cut(Some((at, how)));
+            cable.cut_at(at, how);
             let history = open(&node, &through);
             for _ in 0..15 {
                 calls += 1;
@@ -125,7 +127,7 @@ fn a_line_cut_at_any_point_loses_and_doubles_nothing() {
             // Another process finds what the one before left.
             let history = open(&node, &direct);
             history.flush().unwrap();
-            assert_counted(&link, calls, &format!("after a cut {how:?} request {at}"));
+            assert_counted(&link, calls, &format!("after a cut {how:?} turn {at}"));
         }
     }
     assert!(points > 40, "only {points} points");
@@ -225,6 +227,36 @@ fn several_nodes_may_set_the_tables_up_at_once() {
     assert!(ask(&link(&url), kept).contains("toIntervalDay(7)"), "a new configuration changes how long");
     let tables = "SELECT count(), max(number) FROM migrations FINAL";
     assert_eq!(ask(&link(&url), tables), "3\t3");
+}
+
+#[test]
+fn tables_of_a_newer_version_take_what_this_one_sends() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("newer");
+    let beside = open(&dir.path().join("beside"), &url);
+    beside.record(&call("before", "r"));
+    beside.flush().unwrap();
+    // The next version adds to them, as every migration does.
+    let link = link(&url);
+    for change in [
+        "ALTER TABLE events ADD COLUMN mood String DEFAULT 'fine'",
+        "ALTER TABLE node_runs ADD COLUMN mood String DEFAULT 'fine'",
+        "CREATE TABLE moods (node String, mood String) ENGINE = MergeTree ORDER BY node",
+        "INSERT INTO migrations (number) VALUES (99)",
+    ] {
+        link.command(change).unwrap();
+    }
+    // One node runs all along, another starts meanwhile.
+    let fresh = open(&dir.path().join("fresh"), &url);
+    for (number, node) in [&beside, &fresh].into_iter().enumerate() {
+        node.record(&call(&format!("after-{number}"), "r"));
+        node.flush().unwrap();
+        assert_eq!(node.status().shared.unwrap().problem, None);
+    }
+    assert_counted(&link, 3, "beside a newer version");
+    assert_eq!(fresh.spent(Spender::Everything, Timestamp(0)).unwrap(), NanoUsd(3000));
+    assert_eq!(ask(&link, "SELECT max(number) FROM migrations"), "99");
 }
 
 #[test]
