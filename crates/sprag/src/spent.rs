@@ -22,6 +22,16 @@ impl App {
         Ok((recorded + self.adjusted(id, span)).max(NanoUsd::ZERO))
     }
 
+    /// The same as far as this Sprag has it on record itself. Others may have spent more.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn spent_here(&self, id: &AccountId, span: Span) -> Result<NanoUsd, StoreError> {
+        let here = |spender: Spender<'_>| self.history.spent_here(spender, span.start);
+        let recorded = spender(&id.holder).map_or(Ok(NanoUsd::ZERO), here)?;
+        Ok((recorded + self.adjusted(id, span)).max(NanoUsd::ZERO))
+    }
+
     /// What a run with all its parts has spent since it was last resumed, with what was adjusted by hand; `tree_cost` is
     /// what it has cost in all.
     pub(crate) fn spent_by_run(&self, id: &AccountId, run: &RunKey, tree_cost: NanoUsd) -> NanoUsd {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sprag_core::event::Event;
 use sprag_core::id::RunId;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Draw, Epoch, Holder, Seed, Window};
+use sprag_core::policy::{AccountId, Draw, Epoch, Holder, Seed, Span, Window};
 use sprag_store::state::RunPlace;
 use sprag_store::{RunKey, StoreError};
 
@@ -21,16 +21,34 @@ pub(crate) struct Late {
     is_begun: bool,
 }
 
-/// Looks up what accounts have spent. `tree` are the runs of the call, as they stood when it was opened.
+/// An account of which only this Sprag's own spending is known: the history that it shares with others is away.
+#[derive(Debug)]
+pub(crate) struct Unknown {
+    /// Which of the draws.
+    pub(crate) place: usize,
+    /// What is on record here.
+    pub(crate) spent_here: NanoUsd,
+}
+
+/// An account that must be opened from the record.
+struct Asked {
+    place: usize,
+    epoch: Epoch,
+    id: AccountId,
+    span: Span,
+}
+
+/// Looks up what accounts have spent. `tree` are the runs of the call, as they stood when it was opened. Gives the accounts that
+/// cannot be opened because what others have spent is not known.
 ///
 /// # Errors
-/// When what is on record cannot be read.
+/// When what is on record here cannot be read.
 pub(crate) async fn seed(
     app: &Arc<App>,
     draws: &mut [Draw],
     places: Unseeded,
     tree: &[RunPlace],
-) -> Result<(), StoreError> {
+) -> Result<Vec<Unknown>, StoreError> {
     let mut on_record = Vec::new();
     for (place, epoch) in places {
         let Some(draw) = draws.get_mut(place) else { continue };
@@ -44,25 +62,43 @@ pub(crate) async fn seed(
                 draw.seed = Some(Seed { spent, epoch });
             }
             Holder::Key(_) | Holder::Agent(_) | Holder::Everything => {
-                on_record.push((place, epoch, draw.id.clone(), draw.span));
+                on_record.push(Asked { place, epoch, id: draw.id.clone(), span: draw.span });
             }
         }
     }
     if on_record.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let app = app.clone();
-    let read = move || -> Result<Vec<(usize, Seed)>, StoreError> {
-        let seeds = on_record.into_iter().map(|(place, epoch, id, span)| {
-            let spent = app.spent(&id, span)?;
-            Ok((place, Seed { spent, epoch }))
-        });
-        seeds.collect()
-    };
-    for (place, seed) in tokio::task::spawn_blocking(read).await.unwrap_or(Err(StoreError::WriterGone))? {
-        draws[place].seed = Some(seed);
+    let read = move || on_record.into_iter().map(|asked| asked.read(&app)).collect::<Result<Vec<_>, StoreError>>();
+    let mut unknown = Vec::new();
+    for found in tokio::task::spawn_blocking(read).await.unwrap_or(Err(StoreError::WriterGone))? {
+        match found {
+            Ok((place, seed)) => draws[place].seed = Some(seed),
+            Err(account) => unknown.push(account),
+        }
     }
-    Ok(())
+    Ok(unknown)
+}
+
+impl Asked {
+    /// Reads what was spent: by all, or where the shared history is away by this Sprag, if that is all there can be.
+    fn read(self, app: &App) -> Result<Result<(usize, Seed), Unknown>, StoreError> {
+        let Asked { place, epoch, id, span } = self;
+        let error = match app.spent(&id, span) {
+            Ok(spent) => return Ok(Ok((place, Seed { spent, epoch }))),
+            Err(error) if app.history.is_shared() => error,
+            Err(error) => return Err(error),
+        };
+        let spent_here = app.spent_here(&id, span)?;
+        // Where the account was open until its time was over, whoever spent anything since has opened it anew.
+        let goes_on = app.state.account(&id).is_some_and(|account| account.span.end == span.start);
+        if goes_on {
+            return Ok(Ok((place, Seed { spent: spent_here, epoch })));
+        }
+        tracing::warn!(%error, account = %id, "what all nodes have spent cannot be read");
+        Ok(Err(Unknown { place, spent_here }))
+    }
 }
 
 impl Late {

@@ -5,6 +5,7 @@
 
 mod raise;
 mod together;
+mod unknown;
 pub(super) mod unread;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use sprag_store::state::{Lesson, RunPlace};
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::together::Together;
+use self::unknown::leave_out;
 use super::elsewhere::refers_elsewhere;
 use super::killed::or_killed;
 use super::pilot::Pilot;
@@ -191,13 +193,19 @@ impl Spending {
             return Err(unknown_refusal());
         }
         let [enforced, shadow] = std::mem::take(&mut self.unseeded);
-        if let Err(error) = seed(app, &mut self.draws.enforced, enforced, tree).await {
-            tracing::error!(%error, "what was spent cannot be read, and a call is refused for it");
-            return Err(unknown_refusal());
+        match seed(app, &mut self.draws.enforced, enforced, tree).await {
+            Ok(unknown) => self.go_without(app, &unknown)?,
+            Err(error) => {
+                tracing::error!(%error, "what was spent cannot be read, and a call is refused for it");
+                return Err(unknown_refusal());
+            }
         }
-        if let Err(error) = seed(app, &mut self.draws.shadow, shadow, tree).await {
-            tracing::error!(%error, "what was spent cannot be read, and limits in shadow are left out");
-            self.draws.shadow.clear();
+        match seed(app, &mut self.draws.shadow, shadow, tree).await {
+            Ok(unknown) => leave_out(&mut self.draws.shadow, &unknown),
+            Err(error) => {
+                tracing::error!(%error, "what was spent cannot be read, and limits in shadow are left out");
+                self.draws.shadow.clear();
+            }
         }
         Ok(())
     }

@@ -111,11 +111,24 @@ impl Alone {
         self.ahead.remove(key)
     }
 
-    /// What is to be told, under a name that stays until it is taken. `known` tells what the node knows of a run in all.
+    /// What was spent on an account and is not told yet.
+    pub(super) fn untold(&self, id: &AccountId, span: Span) -> NanoUsd {
+        let telling = self.telling.iter().flat_map(|telling| &telling.accounts);
+        let telling = telling.filter(|account| account.id == *id && account.span == span).map(|account| account.spent);
+        let summed = match self.sums.accounts.is_empty() {
+            true => None,
+            false => self.sums.accounts.get(&(id.clone(), span.start.0)).map(|(_, spent)| *spent),
+        };
+        telling.chain(summed).fold(NanoUsd::ZERO, |sum, spent| sum + spent)
+    }
+
+    /// What is to be told, under a name that stays until it is taken. `known` tells what the node knows of a run in all,
+    /// `in_all` the same of an account.
     pub(super) fn next_to_tell(
         &mut self,
         name: impl FnOnce() -> String,
         known: impl Fn(&RunKey) -> Option<RunTotals>,
+        in_all: impl Fn(&AccountId, Span) -> Option<NanoUsd>,
     ) -> Option<Missed> {
         if self.telling.is_none() && !(self.sums.runs.is_empty() && self.sums.accounts.is_empty()) {
             let Sums { runs, accounts } = std::mem::take(&mut self.sums);
@@ -123,7 +136,10 @@ impl Alone {
                 let known = known(&key).unwrap_or(added);
                 MissedRun { agent: key.agent, id: key.id, parent, origin, added, known }
             };
-            let account = |((id, _), (span, spent))| MissedAccount { id, span, spent };
+            let account = |((id, _), (span, spent)): ((AccountId, i64), (Span, NanoUsd))| {
+                let before = (in_all(&id, span).unwrap_or(spent) - spent).max(NanoUsd::ZERO);
+                MissedAccount { id, span, spent, before }
+            };
             let (runs, accounts) = (runs.into_iter().map(run).collect(), accounts.into_iter().map(account).collect());
             self.telling = Some(Missed { id: name(), runs, accounts });
         }
@@ -187,10 +203,14 @@ mod tests {
             let settlement = settlement(7, ending);
             alone.add(DoneAlone { run: done, settlement, draws: [&draws, &[]], left: None });
         }
-        let missed = alone.next_to_tell(|| "first".to_owned(), |_| None).unwrap();
+        let untold = |alone: &Alone| alone.untold(&draws[0].id, draws[0].span);
+        assert_eq!(untold(&alone), NanoUsd(14));
+        let missed = alone.next_to_tell(|| "first".to_owned(), |_| None, |_, _| Some(NanoUsd(20))).unwrap();
         let added = missed.runs[0].added;
         assert_eq!((added.steps, added.tree_refused, added.cost, added.tree_cost), (2, 1, NanoUsd(14), NanoUsd(14)));
         assert_eq!((missed.accounts.len(), missed.accounts[0].spent), (1, NanoUsd(14)), "one account, drawn on twice");
+        assert_eq!(missed.accounts[0].before, NanoUsd(6), "what the account has beside that");
+        assert_eq!(untold(&alone), NanoUsd(14), "on its way, and not taken yet");
         let settlement = settlement(1, Ending::Complete);
         alone.add(DoneAlone {
             run: Some((&run(2), None, RunOrigin::Declared)),
@@ -198,13 +218,14 @@ mod tests {
             draws: [&[], &[]],
             left: None,
         });
-        let again = alone.next_to_tell(|| "second".to_owned(), |_| None).unwrap();
+        let again = alone.next_to_tell(|| "second".to_owned(), |_| None, |_, _| None).unwrap();
         assert_eq!((again.id.as_str(), again.runs.len()), ("first", 1), "as it was, so that it counts once");
         alone.told();
-        let later = alone.next_to_tell(|| "second".to_owned(), |_| None).unwrap();
+        assert_eq!(untold(&alone), NanoUsd::ZERO);
+        let later = alone.next_to_tell(|| "second".to_owned(), |_| None, |_, _| None).unwrap();
         assert_eq!((later.id.as_str(), later.runs[0].id.as_str()), ("second", "run-2"));
         alone.told();
-        assert!(alone.next_to_tell(|| "third".to_owned(), |_| None).is_none());
+        assert!(alone.next_to_tell(|| "third".to_owned(), |_| None, |_, _| None).is_none());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::AccountId;
+use sprag_core::policy::{AccountId, Span};
 use sprag_core::run::Clue;
 use sprag_store::RunKey;
 use sprag_store::shared::{Address, Clock as SharedClock, LinkStatus, NewWatch, Options, Phase, Shared};
@@ -82,6 +82,11 @@ impl Link {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner).take_ahead(run)
     }
 
+    /// What was spent on an account without Redis, and is not told yet.
+    pub(crate) fn untold(&self, id: &AccountId, span: Span) -> NanoUsd {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner).untold(id, span)
+    }
+
     /// A call was made, or refused, without Redis.
     pub(crate) fn note_alone(&self, done: DoneAlone<'_>) {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner).add(done);
@@ -91,7 +96,10 @@ impl Link {
     async fn reconcile(&self, app: &App) {
         let missed = {
             let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-            alone.next_to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run))
+            let in_all = |id: &AccountId, span| {
+                app.state.account(id).filter(|account| account.span == span).map(|account| account.settled)
+            };
+            alone.next_to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run), in_all)
         };
         let Some(missed) = missed else { return };
         match self.shared.reconcile(&missed).await {

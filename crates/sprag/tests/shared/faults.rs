@@ -75,6 +75,28 @@ async fn a_budget_in_force_is_closed_without_redis_unless_told_otherwise() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_open_budget_that_nodes_drew_on_without_redis_is_one_sum_when_it_is_back() {
+    let Some(mut redis) = RedisServer::start() else { return };
+    let nodes = Nodes::start(2, &redis.url(), |settings| {
+        daily(settings, 100, Reserve::WorstCase);
+        settings.state.on_loss.budgets = StateLoss::Open;
+    })
+    .await;
+    redis.kill();
+    // Redis has never heard of the account.
+    assert_eq!(nodes.call(0, "task", 30).fetch().await.unwrap().status, 200);
+    assert_eq!(nodes.call(1, "task", 40).fetch().await.unwrap().status, 200);
+    nodes.lost().await;
+    redis.restart();
+    nodes.connected().await;
+    nodes.quiet().await;
+    for number in 0..2 {
+        assert_eq!(stopped(&nodes.call(number, "task", 31).fetch().await.unwrap()), "budget_exceeded", "node {number}");
+    }
+    assert_eq!(nodes.call(0, "task", 30).fetch().await.unwrap().status, 200, "and no more than was spent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_control_that_is_closed_refuses_what_depends_on_it_after_kills() {
     let Some(mut redis) = RedisServer::start() else { return };
     let limited = |settings: &mut Settings| {

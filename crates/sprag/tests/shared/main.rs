@@ -10,6 +10,7 @@ mod agent;
 mod binary;
 mod crash;
 mod faults;
+mod history_away;
 mod loops;
 mod money;
 mod nodes;
@@ -23,3 +24,4 @@ mod sprag;
 #[path = "../runs/stage.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod stage;
+mod versions;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sprag::clock::Clock;
 use sprag::config::{Secret, Settings};
 use sprag_core::loops::Mode;
 use sprag_core::money::NanoUsd;
@@ -23,18 +24,23 @@ pub(crate) struct Nodes {
 impl Nodes {
     /// Starts so many, without detection of loops and with other settings.
     pub(crate) async fn start(count: usize, redis: &str, change: impl Fn(&mut Settings)) -> Nodes {
+        Nodes::start_at(count, redis, Clock::Real, change).await
+    }
+
+    /// The same with a clock of the test's own.
+    pub(crate) async fn start_at(count: usize, redis: &str, clock: Clock, change: impl Fn(&mut Settings)) -> Nodes {
         let provider = Provider::start(Script::new()).unwrap();
         let mut sprags = Vec::new();
         for _ in 0..count {
-            sprags.push(Nodes::node(&provider, redis, &change).await);
+            sprags.push(Nodes::node(&provider, redis, clock.clone(), &change).await);
         }
         let nodes = Nodes { provider, sprags };
         nodes.connected().await;
         nodes
     }
 
-    async fn node(provider: &Provider, redis: &str, change: &impl Fn(&mut Settings)) -> Sprag {
-        Sprag::start_with(provider, |settings| {
+    async fn node(provider: &Provider, redis: &str, clock: Clock, change: &impl Fn(&mut Settings)) -> Sprag {
+        Sprag::start_at(provider, clock, |settings| {
             without_detection(settings);
             settings.policies.defaults.run_limits = RunLimits::NONE;
             let price = json!({"model": "gpt-4o", "input": "0", "output": "10000"});

@@ -20,6 +20,7 @@ mod rows;
 mod samples;
 mod saved;
 mod segment;
+mod spent;
 mod spool;
 mod sqlite;
 mod tally;
@@ -403,22 +404,7 @@ impl History {
         }
     }
 
-    /// Money since the quarter of an hour in which `since` lies, with everything that this node recorded so far. Waits for the
-    /// database: not for the path of a request.
-    ///
-    /// # Errors
-    /// When what was recorded cannot be put into the database now, or it cannot be read.
-    pub fn spent(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
-        match self {
-            History::Sqlite(history) => {
-                history.flush()?;
-                history.reader().spent(of, since)
-            }
-            History::ClickHouse(history) => history.spent(of, since),
-        }
-    }
-
-    /// The same of every agent, of every virtual key and of everybody together.
+    /// Money since a moment, of every agent, of every virtual key and of everybody together.
     ///
     /// # Errors
     /// Those of [`History::spent`].

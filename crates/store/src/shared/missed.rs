@@ -44,4 +44,6 @@ pub struct MissedAccount {
     pub span: Span,
     /// How much.
     pub spent: NanoUsd,
+    /// What the node knows was spent beside that; used only where nobody has opened the account in Redis.
+    pub before: NanoUsd,
 }

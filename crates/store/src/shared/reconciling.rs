@@ -31,8 +31,10 @@ impl Shared {
         }
         for account in &missed.accounts {
             let keys::Place { prefix, key } = keys::account(&account.id);
-            let heard = node.heard.get(&key);
-            let table = DrawTable { heard, spent: amount(account.spent), ..DrawTable::of(key, account.span) };
+            let heard = node.heard.get(&key).filter(|heard| heard.f == account.span.start.0);
+            // What Redis said itself comes first: this node may know of calls whose end is still to be told.
+            let seed = heard.is_none().then(|| amount(account.before));
+            let table = DrawTable { heard, seed, spent: amount(account.spent), ..DrawTable::of(key, account.span) };
             places.entry(prefix).or_default().1.push(table);
         }
         for (place, (runs, accounts)) in places {

@@ -232,7 +232,7 @@ fn what_a_node_did_alone_is_added_once() {
         added,
         known: added,
     };
-    let spent = MissedAccount { id: draw.id.clone(), span: draw.span, spent: NanoUsd(30) };
+    let spent = MissedAccount { id: draw.id.clone(), span: draw.span, spent: NanoUsd(30), before: NanoUsd(900) };
     let missed = Missed { id: "absence".into(), runs: vec![run("child"), run("new")], accounts: vec![spent] };
     for _ in 0..2 {
         one.runtime.block_on(one.shared.reconcile(&missed)).unwrap();
@@ -243,4 +243,32 @@ fn what_a_node_did_alone_is_added_once() {
     assert_eq!((totals("top").tree_steps, totals("top").tree_cost, totals("top").tree_refused), (4, NanoUsd(30), 1));
     assert_eq!((totals("new").steps, totals("new").cost, totals("new").first_at), (3, NanoUsd(30), at(1)));
     assert_eq!(held(&one, &draw), (35, 0));
+}
+
+#[test]
+fn what_nodes_spent_alone_on_an_account_that_redis_never_had_is_all_added() {
+    let Some(one) = node() else { return };
+    let two = one.neighbour();
+    let draw = everything(1_000);
+    let alone = |name: &str, spent, before| {
+        let account =
+            MissedAccount { id: draw.id.clone(), span: draw.span, spent: NanoUsd(spent), before: NanoUsd(before) };
+        Missed { id: name.to_owned(), runs: Vec::new(), accounts: vec![account] }
+    };
+    // Both had 100 on record before it.
+    one.runtime.block_on(one.shared.reconcile(&alone("first", 30, 100))).unwrap();
+    two.runtime.block_on(two.shared.reconcile(&alone("second", 7, 100))).unwrap();
+    assert_eq!(held(&one, &draw), (137, 0));
+
+    // A day later Redis has yesterday's account only.
+    let span = Span { start: DAY.end, end: Timestamp(DAY.end.0 + 80_000_000) };
+    let today = Draw { span, ..draw.clone() };
+    one.at(Timestamp(span.start.0 + 1_000));
+    let mut missed = alone("third", 5, 0);
+    missed.accounts[0].span = today.span;
+    one.runtime.block_on(one.shared.reconcile(&missed)).unwrap();
+    assert_eq!(held(&one, &today), (5, 0));
+    // What comes late of yesterday is not spent today.
+    two.runtime.block_on(two.shared.reconcile(&alone("fourth", 9, 100))).unwrap();
+    assert_eq!(held(&one, &today), (5, 0));
 }

@@ -29,7 +29,7 @@ pub struct OnStateLoss {
     pub rate_limits: StateLoss,
     /// Calls of runs with a limit on their steps or their time.
     pub run_limits: StateLoss,
-    /// Calls with a budget in force.
+    /// Calls with a budget in force; also while a shared history is away, those whose budget nobody has drawn on before.
     pub budgets: StateLoss,
     /// Every call, for it may have been killed on another node. Kills that this Sprag knows hold in any case.
     pub kills: StateLoss,

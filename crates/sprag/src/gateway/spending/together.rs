@@ -33,7 +33,10 @@ impl Spending {
         }
         self.together = Some(Together::default());
         for draw in self.draws.enforced.iter_mut().chain(&mut self.draws.shadow) {
-            draw.seed = app.state.spent(draw).map(Seed::from);
+            // What was done alone is told by itself, and must not be in it too.
+            let untold = app.link.as_ref().map_or(NanoUsd::ZERO, |link| link.untold(&draw.id, draw.span));
+            let spent = app.state.spent(draw).map(|spent| (spent - untold).max(NanoUsd::ZERO));
+            draw.seed = spent.map(Seed::from);
         }
     }
 

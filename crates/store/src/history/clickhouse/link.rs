@@ -3,7 +3,7 @@
 //! Any thread may use it; connections are shared. What is written may be sent again after a failure, for nothing that
 //! Sprag writes counts twice; so nothing here tries to find out whether a lost answer meant yes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sprag_core::limits::CLICKHOUSE_ANSWER_BYTES;
 use ureq::http::Response;
@@ -71,8 +71,12 @@ impl Link {
         let mut pairs = vec![("readonly".to_owned(), "2".to_owned())];
         pairs.extend(params.iter().map(|(name, value)| (format!("param_{name}"), escaped(value))));
         let ask = || self.post(&pairs, sql.as_bytes(), true, self.patience);
-        // The server may have closed a connection that stood idle. Asking again does no harm.
-        let answer = ask().or_else(|refused| if refused.code.is_none() { ask() } else { Err(refused) });
+        let begun = Instant::now();
+        // The server may have closed a connection that stood idle. Asking again does no harm, but takes as long once more.
+        let answer = ask().or_else(|refused| match refused.code.is_none() && begun.elapsed() < self.patience / 2 {
+            true => ask(),
+            false => Err(refused),
+        });
         answer.map_err(|refused| self.error("be read", &refused))
     }
 

@@ -11,6 +11,7 @@ mod address;
 mod batch;
 mod forward;
 mod link;
+mod pause;
 mod position;
 mod query;
 mod recall;
@@ -30,6 +31,7 @@ use sprag_core::time::Timestamp;
 
 use self::forward::{Forward, Order};
 use self::link::Link;
+use self::pause::Pause;
 use self::position::Position;
 use self::recall::Recall;
 use super::complaint::Complaint;
@@ -64,18 +66,29 @@ pub struct ClickHouseSettings {
 
 /// What is waited for an answer, unless a test says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Calls that wait for what was spent wait so much shorter than pages.
+const HURRY: u32 = 3;
+/// How long they leave a server alone that did not tell them: as long as they are asked to wait before they try again.
+const LEFT_ALONE: Duration = Duration::from_secs(1);
 
 /// Events of all nodes in ClickHouse, and what this one has not sent yet. Dropping it sends that first, if the server is there.
 pub struct ClickHouseHistory {
     embedded: EmbeddedHistory,
     reader: query::Reader,
-    recall: Recall,
+    for_calls: Box<ForCalls>,
     status: Arc<Mutex<ForwardStatus>>,
     orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
     patience: Duration,
     /// This node's own database.
     database: PathBuf,
+}
+
+/// The same history for calls, which cannot wait long.
+struct ForCalls {
+    reader: query::Reader,
+    pause: Pause,
+    recall: Recall,
 }
 
 impl ClickHouseHistory {
@@ -86,6 +99,7 @@ impl ClickHouseHistory {
     ) -> Result<ClickHouseHistory, StoreError> {
         let patience = clickhouse.patience;
         let recall = Recall::new(clickhouse.address.clone());
+        let hurried = Arc::new(Link::with_patience(clickhouse.address.clone(), patience / HURRY));
         let link = Arc::new(Link::with_patience(clickhouse.address, patience));
         let database = dir.path().join("sprag.db");
         let path = dir.path().to_owned();
@@ -111,8 +125,16 @@ impl ClickHouseHistory {
                 forward.work(&received);
             })
             .map_err(StoreError::file(&path))?;
-        let reader = query::Reader::new(link);
-        Ok(ClickHouseHistory { embedded, reader, recall, status, orders, thread: Some(thread), patience, database })
+        Ok(ClickHouseHistory {
+            embedded,
+            reader: query::Reader::new(link),
+            for_calls: Box::new(ForCalls { reader: query::Reader::new(hurried), pause: Pause::of(LEFT_ALONE), recall }),
+            status,
+            orders,
+            thread: Some(thread),
+            patience,
+            database,
+        })
     }
 
     pub(super) fn opened(&self, call: &OpenCall) -> bool {
@@ -124,10 +146,14 @@ impl ClickHouseHistory {
     }
 
     pub(super) fn flush(&self) -> Result<(), StoreError> {
+        self.flush_within(self.patience)
+    }
+
+    fn flush_within(&self, patience: Duration) -> Result<(), StoreError> {
         self.embedded.flush()?;
         let (reply, answer) = channel();
         self.orders.send(Order::Flush(reply)).map_err(|_| StoreError::WriterGone)?;
-        answer.recv_timeout(self.patience).map_err(|why| match why {
+        answer.recv_timeout(patience).map_err(|why| match why {
             RecvTimeoutError::Disconnected => StoreError::WriterGone,
             RecvTimeoutError::Timeout => StoreError::Database {
                 action: "take all events in",
@@ -138,25 +164,38 @@ impl ClickHouseHistory {
     }
 
     /// What this node has spent, from its own database, and what others have sent of theirs: right also while events of this
-    /// node wait.
+    /// node wait. A server that gave no answer is not asked again for a moment.
     pub(super) fn spent(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
         self.embedded.flush()?;
         let failed = StoreError::database("be read");
         let node = open_reader(&self.database).and_then(|own| Position::read(&own)).map_err(failed)?.node;
-        let elsewhere = || self.reader.spent_but_by(Some(&node), of, since);
-        let elsewhere =
-            elsewhere().or_else(|error| match with_lock(&self.status, |status| status.problem.is_some()) {
-                true => Err(error),
+        let ask = || self.for_calls.reader.spent_but_by(Some(&node), of, since);
+        let elsewhere = self.for_calls.pause.around(|| {
+            ask().or_else(|error| match &error {
                 // Right after a first start the tables may still be on their way.
-                false => self.flush().and_then(|()| elsewhere()),
-            })?;
+                StoreError::Database { may_pass: false, .. } if !self.has_problem() => {
+                    self.flush_within(self.patience / HURRY).and_then(|()| ask())
+                }
+                _ => Err(error),
+            })
+        })?;
         let own = self.embedded.reader().spent(of, since)?;
         Ok(NanoUsd(own.0.saturating_add(elsewhere.0)))
     }
 
+    fn has_problem(&self) -> bool {
+        with_lock(&self.status, |status| status.problem.is_some())
+    }
+
+    /// What this node has spent, whatever others have.
+    pub(super) fn spent_here(&self, of: Spender<'_>, since: Timestamp) -> Result<NanoUsd, StoreError> {
+        self.embedded.flush()?;
+        self.embedded.reader().spent(of, since)
+    }
+
     /// What is on record about a run that a call names.
     pub(super) fn recall(&self, key: &RunKey) -> Result<Option<PastRun>, StoreError> {
-        self.recall.of(key, || self.embedded.reader().recall(key))
+        self.for_calls.recall.of(key, || self.embedded.reader().recall(key))
     }
 
     /// What recorded events need to survive: this node's own disk.

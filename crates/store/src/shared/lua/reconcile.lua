@@ -26,7 +26,7 @@ end
 local heard = {}
 for _, missed in ipairs(A.accounts) do
   local a = load_account(missed.k)
-  if not a and missed.heard then a = open_account(missed) end
+  if not a or missed.f >= a.e then a = open_account(missed) end
   if a and a ~= 'unseeded' and a ~= 'later' and a.f == missed.f then
     if not a.is_changed then a = open_account(missed) end
     a.s = a.s + missed.spent
