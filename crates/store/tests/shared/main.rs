@@ -14,6 +14,7 @@ mod evidence;
 mod link;
 mod loss;
 mod nodes;
+mod versions;
 
 use std::sync::Arc;
 

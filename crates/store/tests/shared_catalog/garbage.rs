@@ -48,6 +48,25 @@ async fn garbage_and_rows_of_another_version_are_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_row_to_which_a_newer_version_adds_something_holds_here_and_stays_as_it_is() {
+    let Some(redis) = RedisServer::start() else { return };
+    let a = Node::start(&redis.url());
+    a.is_linked(true).await;
+    a.kill("agent:one");
+    let row = |name: &str| redis.ask(&["HGET", KILLS, name]).text();
+    look(|| !row("agent:one").is_empty(), || "the row".to_owned()).await;
+    let newer = row("agent:one").replace("agent:one", "agent:two").replacen('{', "{\"mood\":\"theirs\",", 1);
+    assert!(newer.contains("mood"), "{newer}");
+    redis.ask(&["HSET", KILLS, "agent:two", &newer]);
+    let fresh = Node::start(&redis.url());
+    fresh.sees("both", |fresh| fresh.is_killed("agent:one") && fresh.is_killed("agent:two")).await;
+    // What it does itself does not touch their row.
+    fresh.kill("agent:three");
+    a.sees("the third", |a| a.is_killed("agent:three")).await;
+    assert_eq!(row("agent:two"), newer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn something_else_under_our_names_gives_way() {
     let Some(redis) = RedisServer::start() else { return };
     for name in ["state", "log", "kill"] {
