@@ -48,8 +48,11 @@ class Call:
         return f"{self.name} at node {self.node}: status {self.status}, reason {self.reason}, error {self.error}"
 
 
-def make(call: Call, host: str, messages: list[dict], stream: bool, most_cents: int | None = None, stall: bool = False) -> Call:
-    """Sends it and reads the answer to its end. Costs `cents`, and at most `most_cents` can be asked for."""
+def make(
+    call: Call, host: str, messages: list[dict], stream: bool, most_cents: int | None = None, stall_seconds: float | None = None
+) -> Call:
+    """Sends it and reads the answer to its end. Costs `cents`, and at most `most_cents` can be asked for. A stream may stand still on the
+    provider's side for about `stall_seconds`."""
     body = {"model": MODEL, "messages": messages, "max_tokens": call.cents if most_cents is None else most_cents}
     headers = {
         "authorization": "Bearer sk-test",
@@ -62,11 +65,11 @@ def make(call: Call, host: str, messages: list[dict], stream: bool, most_cents: 
         headers["x-sprag-run-id"] = call.run
     if stream:
         body["stream"] = True
-    if stall:
+    if stall_seconds is not None:
         headers["x-mock-stall"] = "2"
         call.is_held = True
     call.began = time.monotonic()
-    connection = http.client.HTTPConnection(host, timeout=PATIENCE_SECONDS)
+    connection = http.client.HTTPConnection(host, timeout=PATIENCE_SECONDS + (stall_seconds or 0.0))
     try:
         connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
         answer = connection.getresponse()

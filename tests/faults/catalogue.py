@@ -13,6 +13,8 @@ from fault import Fault
 SLOW_MS = 100
 # Long enough for a node to lose patience a few times.
 SILENCE_SECONDS = 4.0
+# Until nodes have sent what waited. The engine has many threads, and few cores here.
+CATCH_UP_SECONDS = 60.0
 ONE = frozenset({0})
 EVERY = frozenset({0, 1, 2})
 
@@ -177,7 +179,8 @@ FAULTS = [
         end=lambda cluster: cluster.clickhouse.start(),
         behind=EVERY,
         may_last=True,
-        recovery_seconds=30.0,
+        hides_history=True,
+        recovery_seconds=CATCH_UP_SECONDS,
         cannot=needs_clickhouse,
     ),
     Fault(
@@ -187,7 +190,8 @@ FAULTS = [
         cause=lambda cluster: cluster.clickhouse_way.order("full"),
         end=lambda cluster: cluster.clickhouse_way.order("open"),
         behind=EVERY,
-        recovery_seconds=30.0,
+        hides_history=True,
+        recovery_seconds=CATCH_UP_SECONDS,
         cannot=needs_clickhouse,
     ),
     Fault(
@@ -196,7 +200,8 @@ FAULTS = [
         setup=Setup(clickhouse=True, clickhouse_way=True),
         cause=lambda cluster: cluster.clickhouse_way.order("silent"),
         end=lambda cluster: cluster.clickhouse_way.order("open"),
-        recovery_seconds=30.0,
+        hides_history=True,
+        recovery_seconds=CATCH_UP_SECONDS,
         cannot=needs_clickhouse,
     ),
     Fault(

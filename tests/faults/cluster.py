@@ -85,6 +85,9 @@ class Cluster:
         for node in self.nodes:
             node.arrive()
         wait_until(lambda: all(node.is_well() for node in self.nodes), "nodes to reach what they share")
+        if self.setup.clickhouse:
+            # The tables are there as soon as one node has made them.
+            wait_until(lambda: all(node.can_read() for node in self.nodes), "the shared history to be there")
 
     def state_config(self) -> str:
         if not self.setup.redis:

@@ -32,12 +32,14 @@ class Fault:
     alone: frozenset[int] = NONE
     # Nodes that are down meanwhile: their clients see broken connections.
     down: frozenset[int] = NONE
-    # They end in good order: a call whose connection breaks was not begun, and may be repeated.
+    # They end in good order: whoever is connected is answered.
     in_good_order: bool = False
     # Nodes that have no room for the record: of calls it keeps what they cost, of acts nothing.
     without_room: frozenset[int] = NONE
     # Nodes whose record waits for a database that is away.
     behind: frozenset[int] = NONE
+    # Whether what all nodes have spent cannot be read: a budget that nobody has drawn on stays closed.
+    hides_history: bool = False
     # Whether what is shared may be forgotten: counters of rates begin anew.
     forgets: bool = False
     # The longest that a call may take, with a fault or without.

@@ -57,7 +57,8 @@ def attempt(name: str, minutes: float | None, state_timeout_ms: int) -> Outcome:
     if reason := fault.cannot():
         return Outcome(name, skipped=reason)
     if minutes is not None and fault.may_last:
-        fault = dataclasses.replace(fault, seconds=60 * minutes)
+        # What has waited for longer takes longer to arrive.
+        fault = dataclasses.replace(fault, seconds=60 * minutes, recovery_seconds=fault.recovery_seconds + 30 * minutes)
     fault = dataclasses.replace(fault, setup=dataclasses.replace(fault.setup, state_timeout_ms=state_timeout_ms))
     began = time.monotonic()
     end_after(fault.seconds + LONGEST_SECONDS)

@@ -10,6 +10,7 @@
 | stuck | says the same again and again, run after run |
 | doomed | goes on with runs that were killed |
 | listener | streams that are under way when the fault comes |
+| newcomer | spends from a budget that nobody has drawn on before the fault |
 """
 
 import itertools
@@ -22,11 +23,12 @@ from call import Call, make
 from node import Node
 
 # How long an agent waits before its next call, in seconds.
-PACE = {"worker": 0.06, "talker": 0.1, "payer": 0.1, "spender": 0.1, "hurried": 0.03, "stuck": 0.08, "doomed": 0.1}
+PACE = {"worker": 0.06, "talker": 0.1, "payer": 0.1, "spender": 0.1, "hurried": 0.03, "stuck": 0.08, "doomed": 0.1, "newcomer": 0.1}
 STEPS_OF_A_RUN = 6
 TURNS_OF_A_CONVERSATION = 4
 WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll ledge marsh north oasis plain quarry ridge shoal tarn".split()
 
+WITH_A_BUDGET = {"payer", "spender", "newcomer"}
 PAYER_LIMIT_USD = 1000
 SPENDER_LIMIT_CENTS = 100
 # So few that a slow machine passes them too.
@@ -40,6 +42,9 @@ model = "gpt-4o"
 input = 0
 output = 10000
 [agents.payer.budget]
+monthly_limit = {PAYER_LIMIT_USD}
+reserve = "worst_case"
+[agents.newcomer.budget]
 monthly_limit = {PAYER_LIMIT_USD}
 reserve = "worst_case"
 [agents.spender.budget]
@@ -57,10 +62,11 @@ timeout_seconds = 0
 
 
 class Load:
-    """`calls` grows while it runs; readers take a copy."""
+    """`calls` grows while it runs; readers take a copy. Streams that stand still do so for about `stall_seconds`."""
 
-    def __init__(self, nodes: list[Node]):
+    def __init__(self, nodes: list[Node], stall_seconds: float):
         self.nodes = nodes
+        self.stall_seconds = stall_seconds
         self.calls: list[Call] = []
         self.problems: list[str] = []
         self.numbers = itertools.count(1)
@@ -112,6 +118,9 @@ class Load:
         number = next(self.numbers)
         self.call("payer", [said(words())], cents=1 + number % 5, stream=number % 2 == 0)
 
+    def newcomer(self) -> None:
+        self.call("newcomer", [said(words())], cents=1 + next(self.numbers) % 5)
+
     def spender(self) -> None:
         cents = random.randint(1, 5)
         self.call("spender", [said(words())], cents=cents)
@@ -135,7 +144,7 @@ class Load:
 
     def listener(self, agent: str, node: int) -> None:
         """A stream that stands still after two events until the provider lets it go on."""
-        self.add(self.new(agent, node, cents=3), [said(words())], stream=True, stall=True)
+        self.add(self.new(agent, node, cents=3), [said(words())], stream=True, stall_seconds=self.stall_seconds)
 
     # ---- calls ----
 
@@ -155,8 +164,8 @@ class Load:
     def new(self, agent: str, node: int, cents: int = 1, run: str | None = None, task: str | None = None) -> Call:
         return Call(f"{agent}-{next(self.numbers)}", agent, node, cents, run, task or run)
 
-    def add(self, call: Call, messages: list[dict], stream: bool = False, stall: bool = False) -> Call:
-        make(call, self.nodes[call.node].host, messages, stream, stall=stall)
+    def add(self, call: Call, messages: list[dict], stream: bool = False, stall_seconds: float | None = None) -> Call:
+        make(call, self.nodes[call.node].host, messages, stream, stall_seconds=stall_seconds)
         self.calls.append(call)
         return call
 

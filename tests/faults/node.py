@@ -84,6 +84,14 @@ class Node:
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
 
+    def can_read(self) -> bool:
+        """Whether the record can be read."""
+        try:
+            self.ask("events?limit=1")
+        except OSError:
+            return False
+        return True
+
     def is_quiet(self) -> bool:
         """Nothing is under way, and nothing waits to be recorded or told."""
         status = self.status()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from books import Books
 from call import Call
-from load import HURRIED_REQUESTS, HURRIED_SECONDS, SPENDER_LIMIT_CENTS
+from load import HURRIED_REQUESTS, HURRIED_SECONDS, SPENDER_LIMIT_CENTS, WITH_A_BUDGET
 from trial import KILLED_BEFORE, doomed_run
 
 # The same prompt right after itself, in a declared run.
@@ -20,30 +20,34 @@ USUAL = {
     "doomed": {"run_killed"},
 }
 STATE_LOST = "state_unavailable"
-WITH_A_BUDGET = {"payer", "spender"}
+# Of a record that takes nothing in, nobody can say what it comes to.
+UNREADABLE = "overloaded"
 # What limits of rates may be passed by.
 TOLERANCE = 1.01
 
 
 def clients_see_no_errors(books: Books) -> Iterator[str]:
-    """Connections break only at nodes that are down; of one that ends in good order, before anything is paid for."""
-    forwarded = {bill.call for bill in books.bills}
+    """Connections break only with nodes that die; who ends in good order answers whoever is connected."""
     for call in books.errors():
-        if call.node not in books.fault.down or books.phase(call) != "during":
+        if not books.fault.dies or call.node not in books.fault.down or books.phase(call) != "during":
             yield call.describe()
-        elif books.fault.in_good_order and call.name in forwarded:
-            yield f"{call.describe()}: it had reached the provider"
 
 
 def refusals_have_their_reason(books: Books) -> Iterator[str]:
-    """Budgets fail closed where the state is away. Nothing else is refused that would not be otherwise."""
+    """Budgets fail closed where the state is away, and those that nobody has drawn on where what was spent cannot be read. Nothing else is
+    refused that would not be otherwise."""
+    fault = books.fault
     for call in books.calls:
         allowed = set(USUAL.get(call.agent, ()))
-        is_closed = books.fault.setup.budgets == "closed" and call.node in books.fault.alone
-        if call.agent in WITH_A_BUDGET and is_closed and books.phase(call) == "during":
+        is_during = books.phase(call) == "during"
+        if call.agent in WITH_A_BUDGET and fault.setup.budgets == "closed" and call.node in fault.alone and is_during:
             allowed.add(STATE_LOST)
+        if call.agent == "newcomer" and is_during and fault.hides_history:
+            allowed.add(STATE_LOST)
+        if call.agent == "newcomer" and is_during and call.node in fault.without_room:
+            allowed.add(UNREADABLE)
         # Asked for on purpose, to see what is spent.
-        if call.agent == "payer" and call.ended > books.times.recovered:
+        if call.agent in ("payer", "newcomer") and call.ended > books.times.recovered:
             allowed.add("budget_exceeded")
         if call.reason is not None and call.reason not in allowed:
             yield f"{call.describe()}: {call.told.get('error')}"
@@ -137,7 +141,8 @@ def loops_are_caught(books: Books) -> Iterator[str]:
         yield "no loop was seen without the fault"
     for task in books.tasks("stuck"):
         caught = next((at for at, call in enumerate(task, 1) if call.reason == "loop_detected"), None)
-        views = 1 if task[0].task in undisturbed else books.views
+        # Nodes lose the others and find them again, each at a moment of its own: what they saw in between falls apart twice.
+        views = 1 if task[0].task in undisturbed else books.views + bool(books.fault.alone)
         bound = (LOOP_STEP - 1) * views + 1
         # The load ended, or a node took the call with it.
         is_cut_off = len(task) < bound or any(call.error for call in task)

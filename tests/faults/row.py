@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from books import Books
-from promises import STATE_LOST, WITH_A_BUDGET
+from load import WITH_A_BUDGET
+from promises import STATE_LOST, UNREADABLE
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,13 @@ def row(books: Books) -> Row:
 def clients(books: Books) -> str:
     calls = books.of_phase("during")
     taken = [call for call in calls if not call.is_turned_away]
-    usual = [call for call in taken if call.reason not in (None, STATE_LOST)]
+    usual = [call for call in taken if call.reason not in (None, STATE_LOST, UNREADABLE)]
     said = [f"{sum(call.is_answered for call in taken)} answers", f"{len(usual)} refused as always"]
-    closed = Counter(call.agent for call in taken if call.reason == STATE_LOST)
-    if closed:
-        said.append(f"{sum(closed.values())} refused because budgets are closed (503)")
+    closed = Counter(call.agent == "newcomer" and not books.fault.alone for call in taken if call.reason in (STATE_LOST, UNREADABLE))
+    if closed[False]:
+        said.append(f"{closed[False]} refused because budgets are closed (503)")
+    if closed[True]:
+        said.append(f"{closed[True]} refused (503) of an agent whose budget nobody had drawn on before")
     broken = sum(call.error is not None for call in taken)
     said.append(f"{counted(broken, 'connection')} broke" if broken else "no errors")
     if turned := len(calls) - len(taken):

@@ -9,7 +9,7 @@ from books import Account, Books, Times
 from call import Call, make
 from cluster import Cluster
 from fault import Fault
-from load import STEPS_OF_A_RUN, TURNS_OF_A_CONVERSATION, Load, said, words
+from load import STEPS_OF_A_RUN, TURNS_OF_A_CONVERSATION, WITH_A_BUDGET, Load, said, words
 from node import Node
 from waiting import wait_until
 
@@ -30,7 +30,7 @@ class Trial:
     def __init__(self, fault: Fault, cluster: Cluster):
         self.fault = fault
         self.cluster = cluster
-        self.load = Load(cluster.nodes)
+        self.load = Load(cluster.nodes, fault.seconds)
         self.times = Times()
 
     def hold(self) -> Books:
@@ -56,6 +56,9 @@ class Trial:
         self.cluster.nodes[0].kill_run("doomed", KILLED_BEFORE)
         wait_until(lambda: self.is_refused_everywhere(KILLED_BEFORE), "a kill to hold on all nodes")
         self.load.doomed_runs.extend(runs)
+        for agent in ("payer", "spender"):
+            first = self.probe(agent, 0)
+            assert first.is_answered, first.describe()
 
     def open_streams(self) -> None:
         for node in self.cluster.nodes:
@@ -70,9 +73,10 @@ class Trial:
     # ---- the fault ----
 
     def disturb(self) -> None:
-        """Half-way through, a run is killed at each node that lives, and streams come to their end."""
+        """A newcomer comes with it. Half-way through, a run is killed at each node that lives, and streams come to their end."""
         self.times.caused = time.monotonic()
         self.fault.cause(self.cluster)
+        self.load.begin(self.load.keep_on, self.load.newcomer)
         self.wait_out(self.times.caused + self.fault.seconds / 2)
         for node in self.cluster.nodes:
             if node.process.poll() is None:
@@ -121,10 +125,10 @@ class Trial:
         times.recovered = time.monotonic()
 
     def is_answered_everywhere(self) -> bool:
-        """Only an agent with a budget shows that the shared state is back: others are answered without it."""
-        since = self.times.ended
-        answered = {call.node for call in list(self.load.calls) if call.agent == "payer" and call.began > since and call.is_answered}
-        return len(answered) == len(self.cluster.nodes)
+        """Only agents with a budget show that what is shared is back: others are answered without it."""
+        since, agents = self.times.ended, ("payer", "newcomer")
+        calls = [call for call in list(self.load.calls) if call.agent in agents and call.began > since and call.is_answered]
+        return len({(call.agent, call.node) for call in calls}) == len(agents) * len(self.cluster.nodes)
 
     def is_recorded(self) -> Callable[[], bool]:
         """Whether the last calls of the fault can be read: what waited for the record has arrived there."""
@@ -149,7 +153,7 @@ class Trial:
 
     def close_the_books(self) -> Books:
         self.use_up()
-        accounts = {agent: [self.account(agent, node.number) for node in self.cluster.nodes] for agent in ("payer", "spender")}
+        accounts = {agent: [self.account(agent, node.number) for node in self.cluster.nodes] for agent in sorted(WITH_A_BUDGET)}
         wait_until(self.is_quiet, "all calls to be on record and told", self.fault.recovery_seconds)
         return Books(
             fault=self.fault,
