@@ -36,6 +36,11 @@ impl SeenSteps {
         last.saturating_sub(first) <= REACH && (first.saturating_add(1)..last).all(is_known)
     }
 
+    /// Whether all steps before one are known, as far back as they are known one by one.
+    pub(super) fn has_all_before(&self, last: u32) -> bool {
+        self.has_all_between(last.saturating_sub(REACH), last)
+    }
+
     /// What two nodes have heard of.
     pub(super) fn merge(&self, other: &SeenSteps) -> SeenSteps {
         let latest = self.latest.max(other.latest);
@@ -90,6 +95,7 @@ mod tests {
         let known = seen(&all);
         assert!(known.has_all_between(1, REACH + 1), "at the bound");
         assert!(!known.has_all_between(0, REACH + 1), "past it");
+        assert!(known.has_all_before(REACH + 1) && !seen(&all[1..]).has_all_before(REACH));
         assert!(!seen(&[1, u32::MAX]).has_all_between(1, u32::MAX));
     }
 

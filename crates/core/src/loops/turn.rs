@@ -33,6 +33,8 @@ pub struct Turn<'a> {
     pub is_continued: bool,
     /// Items in the request.
     pub items: usize,
+    /// Those of them that came with the last answer and after it: the others are what the model answered.
+    pub new_items: usize,
     /// Items that had to be read.
     pub parsed_items: usize,
 }
@@ -127,6 +129,7 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
         }
     }
     turn.said = said;
+    turn.new_items = items.len() - at;
     turn.results.reverse();
     turn.user_text = texts.into_iter().rev().fold(Cow::Borrowed(""), join);
     if wants_last_user_text && turn.user_text.is_empty() {
@@ -172,6 +175,7 @@ fn read_prompt<'a>(dialect: Dialect, prompt: &'a RawValue) -> Turn<'a> {
         user_text,
         is_transcript: dialect == Dialect::OpenaiCompletions,
         items: 1,
+        new_items: 1,
         parsed_items: 1,
         ..Turn::default()
     }

@@ -108,7 +108,7 @@ impl RunWatch {
         let mut look = Look::default();
         let mode = mode_for(&rules.progress.common, arrival);
         if mode != Mode::Off {
-            let seen = self.progress.arrive(arrival, before, &rules.progress);
+            let seen = self.progress.arrive(arrival, before, &rules.progress, self.shared.as_ref());
             look = Look { findings: seen.finding.into_iter().collect(), level: seen.level, evidence: seen.evidence };
         }
         if self.is_retry {

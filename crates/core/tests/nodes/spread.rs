@@ -22,6 +22,9 @@ const HEARING: [Hearing; 4] = [
     Hearing { unasked: 100, unsent: 90 },
 ];
 
+/// Runs go other ways with each.
+const SEEDS: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0x2545_f491_4f6c_dd1d, 0xd1b5_4a32_d192_ed03];
+
 #[test]
 fn a_loop_that_goes_round_the_nodes_is_stopped_at_the_same_step() {
     let looping = fixtures();
@@ -33,13 +36,37 @@ fn a_loop_that_goes_round_the_nodes_is_stopped_at_the_same_step() {
     assert!(runs.iter().filter_map(goes_round).count() > 5, "too few loops");
 }
 
+/// What keeps healthy runs safe must not keep loops safe.
+#[test]
+fn a_loop_is_stopped_soon_though_nodes_hear_of_each_other_a_little_late() {
+    let Some(runs) = beside(SAMPLE) else {
+        eprintln!("SKIPPED: no recorded runs beside the repository");
+        return;
+    };
+    let (mut loops, mut caught, mut later) = (0, 0, 0);
+    for run in &runs {
+        let exchanges = run.exchanges();
+        let exchanges: Vec<&Exchange> = exchanges.iter().collect();
+        let asks = Asks { rules: &Rules::preset(Preset::Balanced), is_declared: false };
+        let Some((step, _)) = asks.alone(&exchanges) else { continue };
+        for seed in SEEDS {
+            loops += 1;
+            let stop = spread(&mut Cluster::default(), &exchanges, &asks, HEARING[0], &mut Random(seed));
+            caught += usize::from(stop.is_some());
+            later += stop.map_or(0, |(late, _)| late.saturating_sub(step));
+        }
+    }
+    eprintln!("{caught} of {loops} loops caught, {later} steps later in all");
+    assert!(loops > 15 && caught * 10 >= loops * 8, "{caught} of {loops}");
+}
+
 #[test]
 fn healthy_runs_are_not_stopped_however_late_nodes_hear_of_each_other() {
     let Some(runs) = beside(SAMPLE) else {
         eprintln!("SKIPPED: no recorded runs beside the repository");
         return;
     };
-    spread_alone(&runs).holds();
+    SEEDS.iter().for_each(|seed| spread_alone(&runs, *seed).holds());
 }
 
 #[test]
@@ -48,7 +75,7 @@ fn healthy_conversations_at_once_in_one_run_are_not_stopped() {
         eprintln!("SKIPPED: no recorded runs beside the repository");
         return;
     };
-    spread_at_once(&runs).holds();
+    SEEDS.iter().for_each(|seed| spread_at_once(&runs, *seed).holds());
 }
 
 #[test]
@@ -60,10 +87,9 @@ fn all_real_runs_hold_to_it() {
     };
     let stopped = runs.iter().filter_map(goes_round).count();
     eprintln!("{} runs, {stopped} stopped at the same step", runs.len());
-    for found in [spread_alone(&runs), spread_at_once(&runs)] {
+    for found in SEEDS.iter().flat_map(|seed| [spread_alone(&runs, *seed), spread_at_once(&runs, *seed)]) {
         eprintln!("{} ways, {} merges, stopped:\n{}", found.ways, found.merges, found.stops.join("\n"));
-        // A run at the very edge may fall when a node judges it that knows half of it.
-        assert!(found.stops.len() * 300 < found.ways);
+        found.holds();
     }
 }
 
@@ -108,8 +134,8 @@ fn goes_round(run: &Run) -> Option<Stop> {
 }
 
 /// Spreads healthy runs at random.
-fn spread_alone(runs: &[Run]) -> Found {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+fn spread_alone(runs: &[Run], seed: u64) -> Found {
+    let mut random = Random(seed);
     let mut found = Found::default();
     for run in runs.iter().filter(|run| run.is_healthy()) {
         let exchanges = run.exchanges();
@@ -120,8 +146,8 @@ fn spread_alone(runs: &[Run]) -> Found {
 }
 
 /// The same with two runs as conversations of one that began at the same time.
-fn spread_at_once(runs: &[Run]) -> Found {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+fn spread_at_once(runs: &[Run], seed: u64) -> Found {
+    let mut random = Random(!seed);
     let mut found = Found::default();
     let healthy: Vec<&Run> = runs.iter().filter(|run| run.is_healthy()).collect();
     for pair in healthy.chunks_exact(2) {

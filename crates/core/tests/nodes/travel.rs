@@ -63,5 +63,13 @@ fn follow(run: &Run) -> bool {
         agent_stays.depart(7, &exchange.departure(step), &rules);
         agent_travels.depart(7, &exchange.departure(step), &rules);
     }
+    keep_for_fuzzing(&run.run_id, &travels.pack());
     is_stopped
+}
+
+/// What travels, for fuzzing to begin with: into the folder that `SPRAG_FUZZ_CORPUS` names.
+fn keep_for_fuzzing(name: &str, bytes: &[u8]) {
+    if let Some(folder) = std::env::var_os("SPRAG_FUZZ_CORPUS") {
+        std::fs::write(std::path::Path::new(&folder).join(name.replace('/', "-")), bytes).unwrap();
+    }
 }

@@ -16,6 +16,7 @@ use crate::loops::attempts::Outcome as Before;
 use crate::loops::bounded::{Few, push_bounded};
 use crate::loops::evidence::{Action, Outcome, TELLING_BYTES};
 use crate::loops::packed::narrow;
+use crate::loops::seen_steps::SeenSteps;
 use crate::loops::{Arrival, Departure, Mode, ProgressRule, ToolResult, Turn};
 
 /// Answers that wait for the request that carries on.
@@ -65,6 +66,13 @@ struct Thread {
     text: u32,
     /// Its last request told what the model had said: the next one will too, and needs no kept answer.
     is_told: bool,
+    /// Items of its last request.
+    items: u32,
+    /// Its steps of an earlier number are no evidence for now: what came between is only known to another node. 0 where
+    /// nothing is missing.
+    since: u32,
+    /// Its last request before what is missing.
+    missing_from: u32,
 }
 
 /// An answer that no request has carried back yet.
@@ -82,13 +90,20 @@ struct Pending {
 
 impl State {
     /// Looks at a request; `before` is what became of an earlier one with the same conversation.
-    pub(crate) fn arrive(&mut self, arrival: &Arrival<'_>, before: Option<Before>, rule: &ProgressRule) -> Seen {
+    /// `shared` are the steps that this node has heard of, where others work on the run too.
+    pub(crate) fn arrive(
+        &mut self,
+        arrival: &Arrival<'_>,
+        before: Option<Before>,
+        rule: &ProgressRule,
+        shared: Option<&SeenSteps>,
+    ) -> Seen {
         if self.mode != rule.common.mode {
             *self = State { mode: rule.common.mode, ..State::default() };
         }
         let mut observation = match before {
             Some(before) => self.ask_again(arrival, before),
-            None => self.go_on(arrival),
+            None => self.go_on(arrival, shared),
         };
         let mut seen = self.weigh(&mut observation, arrival.step, rule);
         seen.evidence = Some(StepEvidence::pack(&observation, arrival.step, &self.tool_names));
@@ -111,7 +126,8 @@ impl State {
         };
         let kept = self.steps.steps(&self.tool_names);
         let (found, level) = {
-            let past = window(&kept, step, rule);
+            let since = self.thread(step.thread).map_or(0, |thread| thread.since);
+            let past = window(&kept, step, since, rule);
             step.kind = kind_of(step, &past, rule);
             let mut steps = past;
             steps.push(step);
@@ -174,7 +190,7 @@ impl State {
     }
 
     /// A request that carries a conversation on, or begins one.
-    fn go_on(&mut self, arrival: &Arrival<'_>) -> Observation {
+    fn go_on(&mut self, arrival: &Arrival<'_>, shared: Option<&SeenSteps>) -> Observation {
         let turn = arrival.turn;
         let answered = self.answered(turn);
         let key = answered.filter(|_| turn.said.is_none()).map_or(narrow(turn.opening), |pending| pending.thread);
@@ -183,10 +199,29 @@ impl State {
             let is_newer = |pending: &Pending| pending.thread != used.thread || pending.number >= used.number;
             self.pending.change(|pending| pending.retain(is_newer));
         }
-        let compactions = self.note_compaction(turn, key);
         let thread = self.thread(key).copied();
-        let step = self.finish(arrival, thread, answered, key);
+        let is_broken = shared.is_some_and(|seen| !goes_on(arrival, thread.as_ref(), seen));
+        // A conversation that another node knows is none that begins.
+        let compactions = if is_broken { 0 } else { self.note_compaction(turn, key) };
+        let mut step = self.finish(arrival, thread, answered, key);
         self.note_thread(key, arrival);
+        if is_broken {
+            // A kept answer may not be the one that was carried back.
+            step = step.filter(|_| turn.said.is_some());
+            let since = arrival.step.saturating_sub(1);
+            if let Some(step) = &mut step {
+                step.number = since;
+            }
+            let missing_from = match thread {
+                Some(thread) if thread.since > 0 => thread.missing_from,
+                Some(thread) => thread.number,
+                None => 0,
+            };
+            self.threads.change(|threads| {
+                let broken = threads.iter_mut().filter(|thread| thread.key == key);
+                broken.for_each(|thread| (thread.since, thread.missing_from) = (since, missing_from));
+            });
+        }
         Observation { step, compactions, ..Observation::default() }
     }
 
@@ -270,12 +305,14 @@ impl State {
         if is_told && !self.pending.is_empty() {
             self.pending.change(|pending| pending.retain(|pending| pending.thread != key));
         }
-        let latest = Thread { key, number: arrival.step, text_bytes, text, is_told };
+        let items = u32::try_from(turn.items).unwrap_or(u32::MAX);
+        let (since, missing_from) = self.thread(key).map_or((0, 0), |thread| (thread.since, thread.missing_from));
+        let latest = Thread { key, number: arrival.step, text_bytes, text, is_told, items, since, missing_from };
         self.threads.change(|threads| {
             threads.retain(|thread| thread.key != key);
             push_bounded(threads, latest, PROGRESS_THREADS);
         });
-        self.items = u32::try_from(turn.items).unwrap_or(u32::MAX);
+        self.items = items;
     }
 
     /// A conversation that begins anew and much shorter than the last request was: the history was rewritten. Gives
@@ -298,12 +335,26 @@ impl State {
     }
 }
 
-/// The steps of one conversation that are looked at.
-fn window<'s>(kept: &'s [Step], latest: &Step, rule: &ProgressRule) -> Vec<&'s Step> {
+/// Whether a request follows upon the last one that this node knows of its conversation, where others work on the run
+/// too. One that is under way elsewhere may be of another conversation: what the model answered here tells.
+fn goes_on(arrival: &Arrival<'_>, thread: Option<&Thread>, seen: &SeenSteps) -> bool {
+    let turn = arrival.turn;
+    let Some(thread) = thread else { return seen.has_all_before(arrival.step) };
+    if seen.has_all_between(thread.number, arrival.step) {
+        return true;
+    }
+    match turn.said {
+        Some(_) => turn.items - turn.new_items.min(turn.items) == thread.items as usize,
+        None => turn.results.iter().any(|result| !result.call_id.is_empty()),
+    }
+}
+
+/// The steps of one conversation that are looked at; those before `since` are not.
+fn window<'s>(kept: &'s [Step], latest: &Step, since: u32, rule: &ProgressRule) -> Vec<&'s Step> {
     let (window, now) = (rule.common.window, latest.at);
     let most = if window.requests == 0 { PROGRESS_STEPS } else { window.requests as usize };
     let is_recent = |step: &&Step| window.seconds == 0 || now.since_ms(step.at) <= u64::from(window.seconds) * 1000;
-    let of_thread = kept.iter().rev().filter(|step| step.thread == latest.thread);
+    let of_thread = kept.iter().rev().filter(|step| step.thread == latest.thread && step.number >= since);
     let mut steps: Vec<&Step> = of_thread.take(most.saturating_sub(1)).filter(is_recent).collect();
     steps.reverse();
     steps

@@ -1,8 +1,9 @@
 //! Two watches of one run or agent, put together: two nodes saw different steps of it at the same time.
 //!
 //! A merge may forget evidence and never invents any: what both may have counted is not added, what was seen twice is
-//! known for one thing, and what one of them has forgotten on purpose stays forgotten. Merged with itself, or with what
-//! it grew from, a watch stays as it is.
+//! known for one thing, and what one of them has forgotten on purpose stays forgotten. What one of them could not tell to
+//! follow upon what it knew, because another node had what lies between, does not after a merge either. Merged with
+//! itself, or with what it grew from, a watch stays as it is.
 
 use super::{AgentWatch, PromptWatch, RunWatch};
 use crate::loops::attempts::Steps;
@@ -22,7 +23,7 @@ impl RunWatch {
         let (attempts, steps) = mine.attempts.merge(&theirs.attempts);
         RunWatch {
             attempts,
-            progress: mine.progress.merge(&theirs.progress),
+            progress: mine.progress.merge(&theirs.progress, shared.as_ref()),
             prompts: mine.prompts.merge(&theirs.prompts, &steps),
             is_retry: mine.is_retry,
             strikes: mine.strikes.merge(&theirs.strikes),

@@ -17,7 +17,7 @@ use crate::loops::velocity::Velocity;
 use crate::loops::{Strikes, Tally, progress};
 
 /// The forms of the bytes. Whoever changes what is written takes the next number.
-const RUN_FORM: u8 = 0x11;
+const RUN_FORM: u8 = 0x12;
 const AGENT_FORM: u8 = 0x21;
 
 impl RunWatch {

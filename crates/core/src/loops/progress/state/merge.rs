@@ -6,10 +6,11 @@ use crate::loops::Mode;
 use crate::loops::progress::Step;
 use crate::loops::progress::log::Log;
 use crate::loops::progress::tool_names::ToolNames;
+use crate::loops::seen_steps::SeenSteps;
 
 impl State {
-    /// What two nodes know of a run.
-    pub(crate) fn merge(&self, theirs: &State) -> State {
+    /// What two nodes know of a run. `shared` are the steps that they have heard of together.
+    pub(crate) fn merge(&self, theirs: &State, shared: Option<&SeenSteps>) -> State {
         if self.mode != theirs.mode {
             return if self.mode == Mode::Off { theirs.clone() } else { self.clone() };
         }
@@ -19,12 +20,13 @@ impl State {
 
         let their_steps = theirs.steps.steps(&theirs.tool_names).into_iter();
         let their_steps = their_steps.map(|step| Step { tool_name: place(step.tool_name), ..step });
-        if let Some(log) = merge_steps(&self.steps, their_steps, &merged.tool_names) {
+        let unclear: Vec<Thread> = self.threads.iter().chain(&theirs.threads[..]).copied().collect();
+        if let Some(log) = merge_steps(&self.steps, their_steps, &merged.tool_names, &unclear) {
             merged.steps = log;
         }
         let is_later = last_request(&theirs.threads) > last_request(&self.threads);
         merged.items = if is_later { theirs.items } else { self.items };
-        merged.threads.change(|threads| merge_threads(threads, &theirs.threads));
+        merged.threads.change(|threads| merge_threads(threads, &theirs.threads, shared));
         let their_pending = theirs.pending.iter().map(|one| Pending { tool_name: place(one.tool_name), ..*one });
         let steps = merged.steps.steps(&merged.tool_names);
         let threads = &merged.threads;
@@ -37,6 +39,17 @@ impl State {
             merged.oddities = Some(Box::new(own.unwrap_or_default().merge(&other.unwrap_or_default())));
         }
         merged
+    }
+}
+
+impl Thread {
+    /// What one of them cannot tell to follow is no evidence for the other either.
+    fn missing_with(&self, other: &Thread) -> (u32, u32) {
+        match (self.since, other.since) {
+            (0, _) => (other.since, other.missing_from),
+            (_, 0) => (self.since, self.missing_from),
+            _ => (self.since.max(other.since), self.missing_from.min(other.missing_from)),
+        }
     }
 }
 
@@ -57,10 +70,10 @@ impl Oddities {
 }
 
 /// The steps of both; None where the other one knows of none that is new.
-fn merge_steps(own: &Log, theirs: impl Iterator<Item = Step>, names: &ToolNames) -> Option<Log> {
+fn merge_steps(own: &Log, theirs: impl Iterator<Item = Step>, names: &ToolNames, threads: &[Thread]) -> Option<Log> {
     let mut steps: Vec<(Step, bool)> = own.steps(names).into_iter().map(|step| (step, true)).collect();
     for step in theirs {
-        if !steps.iter().any(|(known, is_own)| *is_own && is_one(known, &step)) {
+        if !steps.iter().any(|(known, is_own)| *is_own && is_one(known, &step, threads)) {
             steps.push((step, false));
         }
     }
@@ -74,10 +87,15 @@ fn merge_steps(own: &Log, theirs: impl Iterator<Item = Step>, names: &ToolNames)
     })
 }
 
-/// Whether both are the same step, as two nodes know it. The moment is not compared: one request may reach both.
-fn is_one(a: &Step, b: &Step) -> bool {
-    let told = |step: &Step| (step.thread, step.number, step.action.exact, step.outcome.exact);
-    told(a) == told(b)
+/// Whether both are the same step, as two nodes know it. The moment is not compared: one request may reach both. Nor is
+/// the number where one of them did not know what came before.
+fn is_one(a: &Step, b: &Step, threads: &[Thread]) -> bool {
+    let told = |step: &Step| (step.thread, step.action.exact, step.outcome.exact);
+    let is_unclear = |thread: &Thread| {
+        let unclear = thread.missing_from..=thread.since;
+        thread.since > 0 && thread.key == a.thread && unclear.contains(&a.number) && unclear.contains(&b.number)
+    };
+    told(a) == told(b) && (a.number == b.number || threads.iter().any(is_unclear))
 }
 
 fn last_request(threads: &[Thread]) -> u32 {
@@ -85,16 +103,28 @@ fn last_request(threads: &[Thread]) -> u32 {
 }
 
 /// Of each conversation the latest request is known.
-fn merge_threads(threads: &mut Vec<Thread>, theirs: &[Thread]) {
+fn merge_threads(threads: &mut Vec<Thread>, theirs: &[Thread], shared: Option<&SeenSteps>) {
     let mut is_new = false;
     for other in theirs {
         match threads.iter_mut().find(|thread| thread.key == other.key) {
-            Some(known) if known.number >= other.number => {}
-            Some(known) => (*known, is_new) = (*other, true),
+            Some(known) => {
+                let missing = known.missing_with(other);
+                if known.number < other.number {
+                    (*known, is_new) = (*other, true);
+                }
+                (known.since, known.missing_from) = missing;
+            }
             None => {
                 threads.push(*other);
                 is_new = true;
             }
+        }
+    }
+    for thread in threads.iter_mut().filter(|thread| thread.since > 0) {
+        // Together they know what one of them missed.
+        let after = thread.since.saturating_add(1);
+        if shared.is_some_and(|seen| seen.has_all_between(thread.missing_from, after)) {
+            (thread.since, thread.missing_from) = (0, 0);
         }
     }
     if is_new {

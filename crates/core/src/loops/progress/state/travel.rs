@@ -65,6 +65,11 @@ impl Thread {
         bytes.extend(self.key.to_le_bytes());
         put_number(bytes, u64::from(self.number) << 1 | u64::from(self.is_told));
         put_measured(self.text_bytes, self.text, bytes);
+        put_number(bytes, u64::from(self.items));
+        put_number(bytes, u64::from(self.since));
+        if self.since > 0 {
+            put_number(bytes, u64::from(self.missing_from));
+        }
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Thread> {
@@ -72,7 +77,10 @@ impl Thread {
         let number = reader.number();
         let (text_bytes, text) = read_measured(reader)?;
         let is_told = number & 1 == 1;
-        Some(Thread { key, number: u32::try_from(number >> 1).ok()?, text_bytes, text, is_told })
+        let (items, since) = (reader.small()?, reader.small()?);
+        let missing_from = if since > 0 { reader.small()? } else { 0 };
+        let number = u32::try_from(number >> 1).ok()?;
+        Some(Thread { key, number, text_bytes, text, is_told, items, since, missing_from })
     }
 }
 

@@ -123,7 +123,7 @@ impl Run {
         let before = self.attempts.arrive(self.number, history.end);
         let now = Timestamp(i64::from(self.number) * 1000);
         let arrival = Arrival { step: self.number, now, end: Some(history.end), turn: &turn, is_declared: true };
-        let seen = self.state.arrive(&arrival, before, &ProgressRule::balanced());
+        let seen = self.state.arrive(&arrival, before, &ProgressRule::balanced(), None);
         self.levels.push(seen.level);
         let evidence = seen.evidence.unwrap();
         self.recorded.push(RecordedStep { request: self.number, at: now, evidence });

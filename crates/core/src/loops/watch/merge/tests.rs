@@ -108,6 +108,34 @@ fn what_is_under_way_elsewhere_lies_between_two_prompts() {
 }
 
 #[test]
+fn steps_of_a_conversation_follow_one_upon_the_other_only_where_nothing_lies_between() {
+    let ask = |watch: &mut RunWatch, step: u32, items: usize| {
+        watch.share(step);
+        arrive(watch, step, u64::from(step), &Turn { items, new_items: 2, ..told("open", 7, MISSING) })
+    };
+    let mut alone = RunWatch::default();
+    let last = (1..40).find(|step| ask(&mut alone, *step, 2 * *step as usize + 1).is_some()).unwrap();
+    let mut beside = RunWatch::default();
+    let stop = (1..40).find(|step| ask(&mut beside, 2 * *step, 2 * *step as usize + 1).is_some());
+    assert_eq!(stop, Some(last), "what is under way elsewhere is another conversation");
+    let mut half = RunWatch::default();
+    let stop = (1..40).find(|step| ask(&mut half, 2 * *step, 4 * *step as usize + 1).is_some());
+    assert_eq!(stop, None, "every other step of this one is known elsewhere only, and may be new work");
+
+    // Nor do they when nodes meet: each of them knew a half.
+    let mut theirs = RunWatch::default();
+    assert!((1..20).all(|step| ask(&mut theirs, 2 * step + 1, 4 * step as usize + 3).is_none()));
+    for (one, other) in [(&half, &theirs), (&theirs, &half)] {
+        let merged = RunWatch::merge(one, other.clone());
+        let merged = RunWatch::unpack(&merged.pack()).unwrap();
+        assert_eq!(ask(&mut merged.clone(), 80, 4 * 40 + 1), None);
+        let mut goes_on = merged;
+        let stop = (80..120).find(|step| ask(&mut goes_on, *step, 2 * *step as usize + 1).is_some());
+        assert!(stop.is_some_and(|step| step <= 80 + last), "from there on it is caught: {stop:?}");
+    }
+}
+
+#[test]
 fn tools_keep_their_names() {
     let mut mine = RunWatch::default();
     let mut theirs = RunWatch::default();
