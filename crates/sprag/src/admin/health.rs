@@ -7,7 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
 
-use super::api::model::SharedState;
+use super::api::model::{SharedCatalog, SharedState};
 use super::{Admin, Shared};
 
 pub(super) fn routes() -> Router<Shared> {
@@ -54,13 +54,8 @@ async fn ready(State(admin): State<Shared>) -> Response {
     if let Some(link) = &admin.app.link {
         told["shared_state"] = json!(SharedState::new(link));
     }
-    if let Some(shared) = admin.app.shared_catalog.get().map(|shared| shared.status()) {
-        told["shared_catalog"] = json!({
-            "connected": shared.is_connected,
-            "listening": shared.is_listening,
-            "unreadable_rows": shared.unreadable,
-            "last_error": shared.last_error,
-        });
+    if let Some(shared) = SharedCatalog::of(&admin.app) {
+        told["shared_catalog"] = json!(shared);
     }
     (status, Json(told)).into_response()
 }

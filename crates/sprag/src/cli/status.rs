@@ -63,6 +63,10 @@ pub(super) fn status(asking: Asking) -> Result<ExitCode> {
             }
         }
     }
+    if let Some(catalog) = status.shared_catalog.as_ref().filter(|catalog| !catalog.connected) {
+        let error = show::plain(catalog.last_error.as_deref().unwrap_or("never connected so far"));
+        writeln!(out, "             kills, keys and policies are NOT shared with other nodes: {error}")?;
+    }
     writeln!(out, "\nToday (UTC)")?;
     writeln!(out, "  calls      {} ({} failed, {} blocked)", show::count(today.requests), today.errors, today.blocked)?;
     writeln!(

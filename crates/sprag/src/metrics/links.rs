@@ -5,6 +5,7 @@ use std::fmt;
 
 use sprag_store::history::ForwardStatus;
 use sprag_store::shared::{LinkStatus, Phase, RoundTrips};
+use sprag_store::shared_catalog::SharedStatus;
 
 use super::durations::Counted;
 use super::sheet::{Labels, Sheet};
@@ -21,7 +22,12 @@ struct Link {
 }
 
 /// The links of this process. Whoever adds one adds it here.
-fn links(app: &App, redis: Option<&LinkStatus>, clickhouse: Option<&ForwardStatus>) -> Vec<Link> {
+fn links(
+    app: &App,
+    redis: Option<&LinkStatus>,
+    catalog: Option<&SharedStatus>,
+    clickhouse: Option<&ForwardStatus>,
+) -> Vec<Link> {
     let otlp = app.tracer.as_ref().map(|tracer| {
         let counts = tracer.counts();
         Link { name: "otlp", is_up: counts.is_up, failures: Some(counts.failures) }
@@ -31,15 +37,18 @@ fn links(app: &App, redis: Option<&LinkStatus>, clickhouse: Option<&ForwardStatu
         is_up: status.phase == Phase::Connected,
         failures: Some(status.failures),
     });
+    let catalog =
+        catalog.map(|status| Link { name: "catalog", is_up: status.is_connected, failures: Some(status.failures) });
     let clickhouse =
         clickhouse.map(|status| Link { name: "clickhouse", is_up: status.problem.is_none(), failures: None });
-    [otlp, redis, clickhouse].into_iter().flatten().collect()
+    [otlp, redis, catalog, clickhouse].into_iter().flatten().collect()
 }
 
 pub(super) fn write(sheet: &mut Sheet<'_>, app: &App) -> fmt::Result {
     let redis = app.link.as_ref().map(|link| link.status());
+    let catalog = app.shared_catalog.get().map(|shared| shared.status());
     let clickhouse = app.history.status().shared;
-    let links = links(app, redis.as_ref(), clickhouse.as_ref());
+    let links = links(app, redis.as_ref(), catalog.as_ref(), clickhouse.as_ref());
     let of = |link: &Link| -> Labels<'static, 1> { [("link", link.name)] };
     sheet.gauges(
         "sprag_link_up",
@@ -53,6 +62,9 @@ pub(super) fn write(sheet: &mut Sheet<'_>, app: &App) -> fmt::Result {
     )?;
     if let Some(status) = &redis {
         shared_state(sheet, status)?;
+    }
+    if let Some(status) = &catalog {
+        shared_catalog(sheet, status)?;
     }
     if let Some(status) = &clickhouse {
         shared_history(sheet, status)?;
@@ -76,6 +88,20 @@ fn shared_state(sheet: &mut Sheet<'_>, status: &LinkStatus) -> fmt::Result {
     )?;
     sheet.gauge("sprag_shared_state_untold", "Ends of calls that Redis is still to be told.", status.untold as u64)?;
     sheet.counter("sprag_shared_state_lost", "Ends of calls that found no room to wait for Redis.", status.lost)
+}
+
+fn shared_catalog(sheet: &mut Sheet<'_>, status: &SharedStatus) -> fmt::Result {
+    let rows: [(Labels<'_, 1>, u64); 3] = [
+        ([("result", "given")], status.given),
+        ([("result", "taken")], status.taken),
+        ([("result", "unreadable")], status.unreadable),
+    ];
+    sheet.counters("sprag_shared_catalog_rows", "Kills, keys and policies shared with other nodes, as rows.", rows)?;
+    sheet.gauge(
+        "sprag_shared_catalog_listening",
+        "1 while changes of other nodes are heard of at once.",
+        u64::from(status.is_listening),
+    )
 }
 
 fn shared_history(sheet: &mut Sheet<'_>, status: &ForwardStatus) -> fmt::Result {

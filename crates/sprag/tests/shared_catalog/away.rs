@@ -29,6 +29,42 @@ async fn what_is_done_meanwhile_holds_at_once_and_arrives_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn people_and_programs_see_whether_kills_are_shared() {
+    let Some(mut redis) = RedisServer::start() else { return };
+    let provider = provider();
+    let (a, b) = two(&provider, &redis.url()).await;
+    let signed_in = client::get(format!("http://{}/login?token={TOKEN}", a.sprag.admin)).fetch().await.unwrap();
+    let cookie = signed_in.header("set-cookie").split(';').next().unwrap_or_default().to_owned();
+    let fetch = async |path: &str| {
+        let call = client::get(format!("http://{}{path}", a.sprag.admin)).header("cookie", &cookie);
+        let call = call.header("authorization", &format!("Bearer {TOKEN}"));
+        String::from_utf8(call.fetch().await.unwrap().body.to_vec()).unwrap()
+    };
+    b.kill("run:default/task").await;
+    a.comes_to(&[RUN], (403, "run_killed")).await;
+    let page = fetch("/metrics").await;
+    assert!(page.contains("sprag_link_up{link=\"catalog\"} 1\n"), "{page}");
+    assert!(page.contains("sprag_shared_catalog_listening 1\n"), "{page}");
+    assert!(page.contains("sprag_shared_catalog_rows_total{result=\"taken\"} "), "{page}");
+    assert!(!page.contains("sprag_shared_catalog_rows_total{result=\"taken\"} 0\n"), "{page}");
+    let settings = fetch("/settings").await;
+    assert!(settings.contains("Kills, keys and policies</dt><dd>shared with the other nodes for "), "{settings}");
+
+    redis.kill();
+    a.is_linked(false).await;
+    let page = fetch("/metrics").await;
+    assert!(page.contains("sprag_link_up{link=\"catalog\"} 0\n"), "{page}");
+    assert!(!page.contains("sprag_link_failures_total{link=\"catalog\"} 0\n"), "{page}");
+    assert!(fetch("/settings").await.contains("Kills, keys and policies</dt><dd>not shared for "));
+    for path in ["/readyz", "/api/v1/status"] {
+        let told: serde_json::Value = serde_json::from_str(&fetch(path).await).unwrap();
+        let catalog = &told["shared_catalog"];
+        assert_eq!(catalog["connected"], false, "{path}: {told}");
+        assert!(catalog["last_error"].is_string() && catalog["since_seconds"].as_u64().unwrap() < 1000, "{catalog}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_flushed_redis_costs_nothing() {
     let Some(redis) = RedisServer::start() else { return };
     let provider = provider();

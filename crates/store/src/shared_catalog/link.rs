@@ -73,7 +73,7 @@ impl SharedCatalog {
             take: Box::new(take),
             unshared,
             woken: Notify::new(),
-            notes: Notes::default(),
+            notes: Notes::new(),
             is_up_to_date: watch::Sender::new(false),
             is_short: AtomicBool::new(false),
         })

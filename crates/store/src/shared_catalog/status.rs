@@ -22,6 +22,8 @@ pub struct SharedStatus {
     pub since: Timestamp,
     /// What went wrong last. Never holds a password.
     pub last_error: Option<String>,
+    /// How often it was lost, or could not be had.
+    pub failures: u64,
     /// Rows that went out.
     pub given: u64,
     /// Rows that came in. Not all of them were new.
@@ -38,6 +40,11 @@ pub(super) struct Notes {
 }
 
 impl Notes {
+    pub(super) fn new() -> Notes {
+        let status = SharedStatus { since: Timestamp(stamps::now_ms()), ..SharedStatus::default() };
+        Notes { status: Mutex::new(status), ..Notes::default() }
+    }
+
     pub(super) fn status(&self) -> SharedStatus {
         with_lock(&self.status, |status| status.clone())
     }
@@ -60,6 +67,7 @@ impl Notes {
             let was_connected = std::mem::replace(&mut status.is_connected, false);
             let is_first = status.last_error.is_none();
             status.last_error = Some(error.to_string());
+            status.failures += 1;
             if was_connected || is_first {
                 status.since = Timestamp(stamps::now_ms());
             }

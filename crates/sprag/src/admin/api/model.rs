@@ -76,6 +76,9 @@ pub(crate) struct Status {
     /// The Redis that several Sprags share; absent for a Sprag on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shared_state: Option<SharedState>,
+    /// How kills, keys and policies are shared with the other Sprags; absent for a Sprag on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shared_catalog: Option<SharedCatalog>,
     pub(crate) today: Sums,
 }
 
@@ -141,6 +144,29 @@ pub(crate) struct SharedState {
     pub(crate) untold_calls: u64,
     /// Runs of which Redis is still to be told what happened while it was away.
     pub(crate) untold_runs: u64,
+    /// What went wrong last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_error: Option<String>,
+}
+
+/// How kills, keys, policies, corrections and alerts' setup reach the other Sprags, and theirs this one. Counts are since the
+/// start.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SharedCatalog {
+    /// Whether changes go out and come in. While they do not, what is changed here holds here, and goes out later.
+    pub(crate) connected: bool,
+    /// Whether changes of others are heard of at once, not only when this Sprag looks.
+    pub(crate) listening: bool,
+    /// For how long it has been connected, or not.
+    pub(crate) since_seconds: u64,
+    /// How often the link was lost, or could not be had.
+    pub(crate) failures: u64,
+    /// Rows that went out.
+    pub(crate) given_rows: u64,
+    /// Rows that came in.
+    pub(crate) taken_rows: u64,
+    /// Rows of others that this version cannot read.
+    pub(crate) unreadable_rows: u64,
     /// What went wrong last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,

@@ -5,9 +5,11 @@ use axum::extract::State;
 use sprag_core::dlp::Surface;
 use sprag_core::time::Timestamp;
 
-use super::model::{DlpStatus, Recording, SharedRecording, SharedState, Status, Sums};
+use super::model::{DlpStatus, Recording, SharedCatalog, SharedRecording, SharedState, Status, Sums};
 use crate::admin::Shared;
 use crate::admin::problem::Problem;
+use crate::app::App;
+use crate::clock::Clock;
 use crate::link::Link;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -68,6 +70,7 @@ pub(super) async fn show(State(admin): State<Shared>) -> Result<Json<Status>, Pr
             }),
         },
         shared_state: admin.app.link.as_ref().map(SharedState::new),
+        shared_catalog: SharedCatalog::of(&admin.app),
         today: Sums::new(since, &totals),
     }))
 }
@@ -86,6 +89,24 @@ impl SharedState {
             untold_runs: link.untold_runs().0 as u64,
             last_error: status.last_error,
         }
+    }
+}
+
+impl SharedCatalog {
+    /// How it is; none for a Sprag on its own.
+    pub(in crate::admin) fn of(app: &App) -> Option<SharedCatalog> {
+        let status = app.shared_catalog.get()?.status();
+        Some(SharedCatalog {
+            connected: status.is_connected,
+            listening: status.is_listening,
+            // The moment of a change is the machine's, whatever clock the rest goes by.
+            since_seconds: Clock::Real.now().since_ms(status.since) / 1000,
+            failures: status.failures,
+            given_rows: status.given,
+            taken_rows: status.taken,
+            unreadable_rows: status.unreadable,
+            last_error: status.last_error,
+        })
     }
 }
 

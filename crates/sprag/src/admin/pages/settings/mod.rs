@@ -22,7 +22,7 @@ use super::rows::Moment;
 use super::{Page, Shell, html};
 use crate::admin::Shared;
 use crate::admin::api::desk;
-use crate::admin::api::model::SharedState;
+use crate::admin::api::model::{SharedCatalog, SharedState};
 use crate::admin::operator::Visitor;
 use crate::show;
 
@@ -103,6 +103,9 @@ async fn page(admin: &Shared, visitor: Visitor, mut filled: Filled) -> Page {
     if let Some(link) = &admin.app.link {
         facts.push(("Shared state", shared_state(&SharedState::new(link))));
     }
+    if let Some(shared) = SharedCatalog::of(&admin.app) {
+        facts.push(("Kills, keys and policies", shared_catalog(&shared)));
+    }
     let waiting = last.as_ref().map(|last| last.waiting.as_slice()).unwrap_or_default();
     let sections = sections(&settings, waiting);
     let (own, presets) = providers(&settings).into_iter().partition(|provider| provider.is_set);
@@ -134,6 +137,23 @@ fn shared_state(state: &SharedState) -> String {
     match state.connected {
         true => format!("{}, connected for {since}", state.redis),
         false => format!("{}, away for {since}", state.redis),
+    }
+}
+
+fn shared_catalog(shared: &SharedCatalog) -> String {
+    let since = show::seconds(shared.since_seconds);
+    let stands = match (shared.connected, shared.listening) {
+        (true, true) => format!("shared with the other nodes for {since}"),
+        (true, false) => {
+            format!("shared with the other nodes for {since}; changes of theirs are heard of a little later")
+        }
+        (false, _) => {
+            format!("not shared for {since}: what is changed here holds here, and goes out when Redis is back")
+        }
+    };
+    match shared.unreadable_rows {
+        0 => stands,
+        rows => format!("{stands}; {} of theirs cannot be read by this version", show::count(rows)),
     }
 }
 
