@@ -363,6 +363,8 @@ pub const MAILS_IN_PART: usize = 1024;
 pub const ACT_TOKEN_BYTES: usize = 4096;
 /// Ends of calls that Redis is still to be told, on one node; further ones are lost, and what they held is booked.
 pub const UNTOLD_CALLS: usize = 1 << 16;
+/// Corrections of accounts that Redis is still to be told, on one node; further ones hold on that node alone.
+pub const UNTOLD_CORRECTIONS: usize = 4096;
 /// Runs, and accounts, that a node tells Redis of at once after it was away.
 pub const MISSED_AT_ONCE: usize = 200;
 /// Days for which nodes remember that a row of their catalog was taken away, so that none of them brings it back.

@@ -6,8 +6,9 @@ use serde_json::json;
 use sprag_core::event::{Act, ActKind, Event, EventKind};
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{AccountId, Holder, Span, bounded_reason};
+use sprag_core::policy::{ALWAYS, AccountId, Holder, Span, bounded_reason};
 use sprag_core::time::Timestamp;
+use sprag_store::shared::Change;
 use sprag_store::{RunKey, StoreError};
 
 use crate::app::App;
@@ -76,9 +77,10 @@ impl App {
         self.state.begin_change([&id].into_iter());
         let written = self.catalog.adjust(&id, self.moment(row.span), applied);
         if written.is_ok() {
+            let span = row.span.unwrap_or(ALWAYS);
             for account in [&id, &shadow] {
                 self.state.adjust_account(account, applied);
-                self.share_adjusted(account, applied);
+                self.share_correction(account, span, Change::By(applied));
             }
         }
         self.state.end_change([&id].into_iter());

@@ -21,6 +21,7 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::{ALWAYS, AccountId, Consequence, DeactivatedBy, Kill, KillKind, KillScope, bounded_reason};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::Mark;
+use sprag_store::shared::Change;
 use sprag_store::state::RunTotals;
 use sprag_store::{RunKey, StoreError};
 
@@ -184,14 +185,16 @@ impl App {
 
     fn resume_account(&self, run: &RunKey, account: &AccountId) -> Result<Option<Arc<Kill>>, StoreError> {
         let totals = self.totals_at_resume(run);
+        let spent = self.spent_by_run(account, run, totals.tree_cost);
         let mark = Mark { steps: totals.counted_steps(), cost: totals.tree_cost, at: self.clock.now() };
         let resumed = self.catalog.resume(run, mark)?;
         if resumed.is_some() {
             // What it spent before no longer counts against its budget.
             for is_shadow in [false, true] {
                 let account = AccountId { is_shadow, ..account.clone() };
+                let spent = self.state.account(&account).map_or(spent, |known| known.settled);
                 self.state.reset_account(&account);
-                self.share_reset(&account);
+                self.share_correction(&account, ALWAYS, Change::Reset { spent });
             }
             self.share_forgotten(run);
             self.forget_adjustment(account);

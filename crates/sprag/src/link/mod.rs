@@ -14,7 +14,9 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::{AccountId, Span};
 use sprag_core::run::Clue;
 use sprag_store::RunKey;
-use sprag_store::shared::{Address, Clock as SharedClock, LinkStatus, NewWatch, Options, Phase, Shared};
+use sprag_store::shared::{
+    Address, Change, Clock as SharedClock, Correction, LinkStatus, NewWatch, Options, Phase, Shared,
+};
 
 use self::alone::Alone;
 pub(crate) use self::alone::DoneAlone;
@@ -24,6 +26,9 @@ use crate::config::State;
 
 /// How often it is looked whether there is something to tell: a call may find Redis away that is there for others.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// What follows where Redis does not hear that the past of a run or an agent no longer counts.
+const FORGOTTEN_HERE: &str = "that the past no longer counts did not reach redis; it holds on this node alone";
 
 /// How long a start waits for Redis.
 const FIRST_CONNECTION: Duration = Duration::from_secs(1);
@@ -137,16 +142,14 @@ impl App {
         }
     }
 
-    /// Tells other nodes that an account was corrected by hand.
-    pub fn share_adjusted(&self, id: &AccountId, amount: NanoUsd) {
-        let id = id.clone();
-        self.tell(move |shared| async move { shared.adjust(&id, amount).await.map(drop) });
-    }
-
-    /// Tells other nodes that nothing counts any more of what an account has spent.
-    pub fn share_reset(&self, id: &AccountId) {
-        let id = id.clone();
-        self.tell(move |shared| async move { shared.reset(&id).await.map(drop) });
+    /// Tells other nodes that an account was corrected by hand: now, or when Redis is back.
+    pub(crate) fn share_correction(&self, account: &AccountId, span: Span, change: Change) {
+        let Some(link) = &self.link else { return };
+        let name = self.ids.request(self.clock.now());
+        link.shared.correct(Correction { name, account: account.clone(), span, change });
+        self.tell("a correction of a budget is told when redis is back", |shared| async move {
+            shared.tell_corrections().await
+        });
     }
 
     /// Tells other nodes that what a run did so far is no longer evidence against it.
@@ -156,7 +159,7 @@ impl App {
         }
         let (run, version) = (run.clone(), new_version());
         let Some((bytes, _)) = self.state.hand_out_watch(&run, version) else { return };
-        self.tell(move |shared| async move {
+        self.tell(FORGOTTEN_HERE, move |shared| async move {
             let watch = NewWatch { based_on: None, version, bytes: &bytes };
             shared.put_watch(&run.agent, Some(&run.id), &watch).await.map(drop)
         });
@@ -169,13 +172,14 @@ impl App {
         }
         let (agent, version) = (agent.clone(), new_version());
         let (bytes, _) = self.state.hand_out_agent_watch(&agent, self.clock.now(), version);
-        self.tell(move |shared| async move {
+        self.tell(FORGOTTEN_HERE, move |shared| async move {
             let watch = NewWatch { based_on: None, version, bytes: &bytes };
             shared.put_watch(&agent, None, &watch).await.map(drop)
         });
     }
 
-    fn tell<F, T>(&self, what: F)
+    /// Tells Redis something on the side; `otherwise` is what follows where it is away.
+    fn tell<F, T>(&self, otherwise: &'static str, what: F)
     where
         F: FnOnce(Shared) -> T,
         T: Future<Output = Result<(), sprag_store::shared::Away>> + Send + 'static,
@@ -185,7 +189,7 @@ impl App {
         if tokio::runtime::Handle::try_current().is_ok() {
             self.settling.spawn(async move {
                 if let Err(away) = telling.await {
-                    tracing::warn!(%away, "a correction did not reach redis; it holds on this node alone");
+                    tracing::warn!(%away, "{otherwise}");
                 }
             });
         }

@@ -1,6 +1,7 @@
 //! Budgets hold over all nodes together.
 
 use serde_json::json;
+use sprag::acts::Adjustment;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::Reserve;
 use sprag_testkit::RedisServer;
@@ -73,6 +74,43 @@ async fn what_was_spent_survives_a_flush() {
     assert_eq!(stopped(&nodes.call(2, "another", 6).fetch().await.unwrap()), "budget_exceeded");
     assert_eq!(nodes.call(1, "another", 5).fetch().await.unwrap().status, 200);
     assert_eq!(stopped(&nodes.call(0, "another", 1).fetch().await.unwrap()), "budget_exceeded");
+}
+
+/// Both ways: a Redis that comes back with what it had, and one that lost everything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_made_while_redis_is_away_counts_once_when_it_is_back() {
+    for options in [&["--appendonly", "yes", "--appendfsync", "always"][..], &[]] {
+        let Some(mut redis) = RedisServer::start_with(options) else { return };
+        let nodes = Nodes::start(2, &redis.url(), |settings| daily(settings, 100, Reserve::WorstCase)).await;
+        for number in 0..2 {
+            assert_eq!(nodes.call(number, "task", 10).fetch().await.unwrap().status, 200);
+        }
+        nodes.quiet().await;
+        redis.kill();
+        for number in 0..2 {
+            assert_eq!(nodes.call(number, "task", 1).fetch().await.unwrap().status, 503);
+        }
+        nodes.lost().await;
+        let account = "agent:default daily".parse().unwrap();
+        let amount = NanoUsd(60 * 10_000_000);
+        let order = Adjustment { account, amount, reason: "seen elsewhere".into(), by: "anna".to_owned() };
+        nodes.sprags[0].app.adjust_budget(order).await.unwrap();
+        let link = nodes.sprags[0].app.link.as_ref().unwrap();
+        assert!(link.status().untold_corrections > 0);
+        redis.restart();
+        nodes.connected().await;
+        wait_until("the correction is told", || link.status().untold_corrections == 0).await;
+        nodes.quiet().await;
+        // Twenty cents and sixty: twenty are left, wherever it is asked.
+        // Who has seen more brings it to a Redis that lost everything.
+        for number in [1, 0] {
+            let answer = nodes.call(number, "task", 21).fetch().await.unwrap();
+            assert_eq!(stopped(&answer), "budget_exceeded", "{options:?} {number}: {}", text(&answer));
+        }
+        assert_eq!(nodes.call(1, "another", 15).fetch().await.unwrap().status, 200, "{options:?}: no less than that");
+        assert_eq!(nodes.call(0, "another", 5).fetch().await.unwrap().status, 200, "{options:?}");
+        assert_eq!(stopped(&nodes.call(0, "another", 1).fetch().await.unwrap()), "budget_exceeded");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

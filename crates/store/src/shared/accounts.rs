@@ -1,4 +1,4 @@
-//! More money for a call under way, and accounts as people see and correct them.
+//! More money for a call under way, and accounts as people see them.
 
 use futures_util::future::join_all;
 use redis::Value;
@@ -50,34 +50,15 @@ impl Shared {
         Ok(Ok(()))
     }
 
-    /// Adds to, or takes from, what an account has spent, which never is less than nothing. None if it is not open.
-    ///
-    /// # Errors
-    /// When Redis does not answer in time.
-    pub async fn adjust(&self, id: &AccountId, by: NanoUsd) -> Result<Option<Account>, Away> {
-        self.on_account(id, "adjust", by).await
-    }
-
-    /// Nothing of what an account has spent counts any more. What is set aside stays. None if it is not open.
-    ///
-    /// # Errors
-    /// When Redis does not answer in time.
-    pub async fn reset(&self, id: &AccountId) -> Result<Option<Account>, Away> {
-        self.on_account(id, "reset", NanoUsd::ZERO).await
-    }
-
     /// One account, if it is open.
     ///
     /// # Errors
     /// When Redis does not answer in time.
     pub async fn account(&self, id: &AccountId) -> Result<Option<Account>, Away> {
-        self.on_account(id, "look", NanoUsd::ZERO).await
-    }
-
-    async fn on_account(&self, id: &AccountId, what: &'static str, by: NanoUsd) -> Result<Option<Account>, Away> {
         let node = &*self.node;
         let keys::Place { prefix, key } = keys::account(id);
-        let table = AccountTable { head: node.head(&prefix, ""), k: key.clone(), what, amount: amount(by) };
+        let head = node.head(&prefix, "");
+        let table = AccountTable { head, k: key.clone(), what: "look", amount: 0, f: 0, e: 0, heard: None };
         match node.link.call(&ACCOUNT, &prefix, &[pack(&table)]).await? {
             Value::Nil => Ok(None),
             value => {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use sprag_core::id::RunId;
 use sprag_core::loops::{Mode, WindowMode};
+use sprag_core::money::NanoUsd;
 use sprag_core::policy::{Draw, RateMeasure};
 use sprag_core::run::Lookup;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::heard::HeardAccounts;
+use super::node::Node;
 use super::packed::{
     AncestorTable, BeginTable, ClueTable, DrawTable, HaveTable, Head, LeftTable, MoneyTable, PurseTable, RateTable,
     RepeatTable, RunTable, RunsTable, amount, bounded, hex, hexes, totals_table,
@@ -16,9 +18,9 @@ use super::{AskedPurse, AskedRun, Begin, MoneyAsk, NamedRun, RepeatAsk, keys};
 use crate::state::RateAsk;
 
 /// The tables of a call that begins. The first one is of its agent.
-pub(super) fn begin_tables(begin: &Begin<'_>, head: Head, heard: &HeardAccounts, is_cluster: bool) -> Vec<BeginTable> {
-    let agent = head.p.clone();
-    let corrections = corrections(begin.money.as_ref());
+pub(super) fn begin_tables(begin: &Begin<'_>, head: Head, node: &Node) -> Vec<BeginTable> {
+    let (agent, is_cluster) = (head.p.clone(), node.is_cluster());
+    let corrections = run_corrections(begin.money.as_ref(), &agent, node);
     let main = BeginTable {
         head,
         agent: true,
@@ -36,7 +38,7 @@ pub(super) fn begin_tables(begin: &Begin<'_>, head: Head, heard: &HeardAccounts,
         of_place(&mut tables, &at.prefix, is_cluster).rates.push(rate_table(place, ask, at.key));
     }
     if let Some(money) = &begin.money {
-        for (prefix, table) in money_tables(money, heard, &agent, is_cluster) {
+        for (prefix, table) in money_tables(money, &agent, node) {
             of_place(&mut tables, &prefix, is_cluster).money = Some(table);
         }
     }
@@ -48,12 +50,8 @@ pub(super) fn begin_tables(begin: &Begin<'_>, head: Head, heard: &HeardAccounts,
 }
 
 /// What is asked of accounts, by the place where they lie.
-pub(super) fn money_tables(
-    money: &MoneyAsk<'_>,
-    heard: &HeardAccounts,
-    agent: &str,
-    is_cluster: bool,
-) -> BTreeMap<String, MoneyTable> {
+pub(super) fn money_tables(money: &MoneyAsk<'_>, agent: &str, node: &Node) -> BTreeMap<String, MoneyTable> {
+    let is_cluster = node.is_cluster();
     let mut tables: BTreeMap<String, MoneyTable> = BTreeMap::new();
     for (is_shadow, purse) in [(false, &money.enforced), (true, &money.shadow)] {
         let mut purse_at = |prefix: &str, work: &mut dyn FnMut(&mut PurseTable)| {
@@ -72,15 +70,23 @@ pub(super) fn money_tables(
         }
         for (place, draw) in draws.iter().enumerate() {
             let at = keys::account(&draw.id);
-            purse_at(&at.prefix, &mut |purse| purse.draws.push(draw_table(place, draw, at.key.clone(), heard)));
+            purse_at(&at.prefix, &mut |purse| purse.draws.push(draw_table(place, draw, at.key.clone(), node)));
         }
     }
     tables
 }
 
-pub(super) fn corrections(money: Option<&MoneyAsk<'_>>) -> BTreeMap<String, i64> {
-    let corrections = money.map_or(&[][..], |money| money.run_corrections);
-    corrections.iter().map(|(run, by)| (run.to_string(), amount(*by))).collect()
+/// By how much accounts of runs begin higher or lower, by run.
+pub(super) fn run_corrections(money: Option<&MoneyAsk<'_>>, agent: &str, node: &Node) -> BTreeMap<String, i64> {
+    let Some(money) = money else { return BTreeMap::new() };
+    // One in force and one in shadow are corrected together.
+    let kind = [&money.enforced, &money.shadow].into_iter().find_map(|purse| purse.of_runs);
+    let without_untold = |(run, by): &(RunId, NanoUsd)| {
+        let key = kind.map(|draw| keys::run_account(agent, &draw.id, run));
+        let untold = key.map_or(0, |key| node.corrections.untold_of(&key, 0));
+        (run.to_string(), amount(*by).saturating_sub(untold))
+    };
+    money.run_corrections.iter().map(without_untold).collect()
 }
 
 /// What the habits of an agent with a model are called.
@@ -88,10 +94,12 @@ pub(super) fn model_key(model: &str) -> String {
     format!("{:016x}", xxh3_64(model.as_bytes()))
 }
 
-fn draw_table(place: usize, draw: &Draw, key: String, heard: &HeardAccounts) -> DrawTable {
-    let heard = heard.get(&key);
-    let seed = draw.seed.map(|seed| amount(seed.spent));
-    DrawTable { i: place, l: amount(draw.limit), seed, heard, ..DrawTable::of(key, draw.span) }
+fn draw_table(place: usize, draw: &Draw, key: String, node: &Node) -> DrawTable {
+    let heard = node.heard.get(&key);
+    let mut table = DrawTable { i: place, l: amount(draw.limit), heard, ..DrawTable::of(key, draw.span) };
+    let untold = |table: &DrawTable| node.corrections.untold_of(&table.k, table.f);
+    table.seed = draw.seed.map(|seed| amount(seed.spent).saturating_sub(untold(&table)).max(0));
+    table
 }
 
 fn of_place<'t>(tables: &'t mut Vec<BeginTable>, prefix: &str, is_cluster: bool) -> &'t mut BeginTable {

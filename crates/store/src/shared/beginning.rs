@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use sprag_core::policy::Draw;
 
 use super::answers::{PartBegun, PartMoney, PartPurse, Told, purse_of, rated};
-use super::asking::{begin_tables, corrections, money_tables};
+use super::asking::{begin_tables, money_tables, run_corrections};
 use super::calls::Telling;
 use super::packed::{BeginTable, EndTable, GiveBackTable, ReserveTable, pack};
 use super::scripts::{BEGIN, GIVE_BACK, RESERVE};
@@ -30,7 +30,7 @@ impl Shared {
     pub async fn begin(&self, begin: &Begin<'_>) -> Result<Begun, Away> {
         let node = &*self.node;
         let agent = keys::of_agent(begin.agent);
-        let tables = begin_tables(begin, node.head(&agent, begin.call), &node.heard, node.is_cluster());
+        let tables = begin_tables(begin, node.head(&agent, begin.call), node);
         let begun = join_all(tables.iter().map(|table| self.begin_part(table))).await;
         let (mut tellings, mut parts) = (Vec::new(), Vec::new());
         for (part, telling) in begun.into_iter().collect::<Result<Vec<_>, Away>>()? {
@@ -81,14 +81,15 @@ impl Shared {
     pub async fn reserve(&self, call: &mut SharedCall, money: &MoneyAsk<'_>) -> Result<Money, Away> {
         let node = &*self.node;
         let Some(agent) = call.places.first().cloned() else { return Err(Away::Connecting) };
-        let tables = money_tables(money, &node.heard, &agent, node.is_cluster());
+        let tables = money_tables(money, &agent, node);
         for place in tables.keys().filter(|place| !call.places.contains(place)).cloned().collect::<Vec<_>>() {
             call.places.push(place);
         }
         let asked = tables.into_iter().map(|(place, money_table)| {
             let run = call.run.as_ref().filter(|_| place == agent).map(ToString::to_string);
             let head = node.head(&place, &call.id);
-            let table = ReserveTable { head, run, money: money_table, corrections: corrections(Some(money)) };
+            let corrections = run_corrections(Some(money), &agent, node);
+            let table = ReserveTable { head, run, money: money_table, corrections };
             async move { PartMoney::read(node.link.call(&RESERVE, &place, &[pack(&table)]).await?) }
         });
         let parts = join_all(asked).await.into_iter().collect::<Result<Vec<_>, Away>>()?;

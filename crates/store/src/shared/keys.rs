@@ -37,10 +37,15 @@ pub(super) fn account(id: &AccountId) -> Place {
     };
     let kind = account_kind(id);
     let key = match &id.holder {
-        Holder::Run(_, run) => format!("{prefix}:money:{kind}:{run}"),
+        Holder::Run(_, run) => run_account(&prefix, id, run),
         Holder::Key(_) | Holder::Agent(_) | Holder::Everything => format!("{prefix}:money:{kind}"),
     };
     Place { prefix, key }
+}
+
+/// The account of a run like this one: of the same window and mode.
+pub(super) fn run_account(prefix: &str, like: &AccountId, run: &RunId) -> String {
+    format!("{prefix}:money:{}:{run}", account_kind(like))
 }
 
 /// The window of an account, and whether it is in shadow.

@@ -5,7 +5,7 @@
 //! arithmetic, and give the numbers that memory would give. What follows from them is decided elsewhere.
 //!
 //! - `asked`, `told`, `ending`, `missed`: what goes in and what comes out
-//! - `beginning`, `settling`, `accounts`, `reconciling`: what is done
+//! - `beginning`, `settling`, `accounts`, `corrections`, `reconciling`: what is done
 //! - `address`, `link`, `status`: the way to Redis; a breaker, so that a Redis that is away costs nothing
 //! - `keys`, `asking`, `packed`, `scripts`, `lua/`, `reading`, `answers`: how it is kept there, asked and answered
 //! - `node`, `calls`, `heard`: what this node holds, what it still has to tell, and what it has heard
@@ -29,6 +29,7 @@ mod asked;
 mod asking;
 mod beginning;
 mod calls;
+mod corrections;
 mod ending;
 mod heard;
 mod keys;
@@ -45,6 +46,7 @@ mod told;
 
 pub use address::{Address, BadAddress};
 pub use asked::{AskedPurse, AskedRun, Begin, MoneyAsk, NamedRun, RepeatAsk};
+pub use corrections::{Change, Correction};
 pub use ending::{End, EndHow, Ended, NewHabits, NewWatch, RatesEnd, SettledAccount};
 pub use missed::{Missed, MissedAccount, MissedRun};
 pub use status::{Away, LinkStatus, Phase, RoundTrips};
@@ -103,8 +105,9 @@ impl Shared {
     /// How the link is.
     #[must_use]
     pub fn status(&self) -> LinkStatus {
-        let Node { link, calls, .. } = &*self.node;
-        LinkStatus { untold: calls.untold(), lost: calls.lost(), ..link.status() }
+        let Node { link, calls, corrections, .. } = &*self.node;
+        let (untold, untold_corrections) = (calls.untold(), corrections.untold());
+        LinkStatus { untold, untold_corrections, lost: calls.lost(), ..link.status() }
     }
 
     /// Waits until the link is in another phase than this one, and gives that.

@@ -9,6 +9,7 @@ use redis::Value;
 use tokio::sync::Notify;
 
 use super::calls::{Calls, Untold};
+use super::corrections::Corrections;
 use super::heard::HeardAccounts;
 use super::link::Link;
 use super::packed::{AliveTable, Head, pack};
@@ -24,6 +25,7 @@ const SIGN: Duration = Duration::from_secs(10);
 pub(super) struct Node {
     pub(super) link: Link,
     pub(super) calls: Calls,
+    pub(super) corrections: Corrections,
     pub(super) heard: HeardAccounts,
     clock: Clock,
     /// Another one whenever the process starts: what an earlier one held is not its own.
@@ -39,6 +41,7 @@ impl Node {
         let node = Arc::new(Node {
             link: Link::new(address.clone(), Duration::from_millis(options.timeout_ms), wake.clone()),
             calls: Calls::default(),
+            corrections: Corrections::default(),
             heard: HeardAccounts::default(),
             clock: options.clock,
             name: format!("{:012x}", name & 0xffff_ffff_ffff),
@@ -114,6 +117,10 @@ async fn look_after(node: Weak<Node>, wake: Arc<Notify>) {
             if !was_connected || signed_at.elapsed() >= SIGN {
                 signed_at = Instant::now();
                 node.give_sign().await;
+            }
+            // Before other nodes can have heard of them.
+            if let Err(away) = node.tell_corrections().await {
+                tracing::debug!(%away, "corrections cannot be told yet");
             }
             node.tell_untold().await;
         }

@@ -292,6 +292,10 @@ pub(super) struct AccountTable {
     pub(super) k: String,
     pub(super) what: &'static str,
     pub(super) amount: i64,
+    pub(super) f: i64,
+    pub(super) e: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) heard: Option<Heard>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -53,6 +53,8 @@ pub struct LinkStatus {
     pub round_trips: RoundTrips,
     /// Ends of calls that Redis is still to be told.
     pub untold: usize,
+    /// Corrections of accounts that Redis is still to be told.
+    pub untold_corrections: usize,
     /// Ends that found no room among them: what these calls held is booked when this node is gone.
     pub lost: u64,
 }

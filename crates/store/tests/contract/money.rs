@@ -3,9 +3,9 @@
 use sprag_core::event::Ending;
 use sprag_core::id::AgentName;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{Account, AccountId, Crossed, Denied, Draw, Epoch, Reservation, Seed, Shortfall};
+use sprag_core::policy::{ALWAYS, Account, AccountId, Crossed, Denied, Draw, Epoch, Reservation, Seed, Shortfall};
 use sprag_core::time::Timestamp;
-use sprag_store::shared::{AskedPurse, Begin, EndHow, MoneyAsk, Purse, SharedCall};
+use sprag_store::shared::{AskedPurse, Begin, Change, Correction, EndHow, MoneyAsk, Purse, SharedCall};
 use sprag_store::state::Settlement;
 
 use super::AnyState;
@@ -76,7 +76,7 @@ impl AnyState {
     pub(crate) fn adjust_account(&self, id: &AccountId, by: NanoUsd) -> Option<Account> {
         match self {
             AnyState::Memory(state) => state.adjust_account(id, by),
-            AnyState::Redis(state) => state.runtime.block_on(state.shared.adjust(id, by)).unwrap(),
+            AnyState::Redis(state) => state.correct(id, Change::By(by)),
         }
     }
 
@@ -84,7 +84,7 @@ impl AnyState {
         match self {
             AnyState::Memory(state) => state.reset_account(id),
             AnyState::Redis(state) => {
-                state.runtime.block_on(state.shared.reset(id)).unwrap();
+                state.correct(id, Change::Reset { spent: NanoUsd::ZERO });
             }
         }
     }
@@ -98,6 +98,14 @@ impl AnyState {
 }
 
 impl RedisState {
+    /// Corrects an account, and gives it as it is then.
+    pub(crate) fn correct(&self, id: &AccountId, change: Change) -> Option<Account> {
+        let span = self.account(id).map_or(ALWAYS, |account| account.span);
+        self.shared.correct(Correction { name: call_id(), account: id.clone(), span, change });
+        self.runtime.block_on(self.shared.tell_corrections()).unwrap();
+        self.account(id)
+    }
+
     pub(crate) fn account(&self, id: &AccountId) -> Option<Account> {
         self.runtime.block_on(self.shared.account(id)).unwrap()
     }

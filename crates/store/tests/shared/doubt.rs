@@ -13,14 +13,14 @@ const TIMEOUT_MS: u64 = 400;
 /// How long a machine may take that does much else.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct OverCable {
-    shared: Shared,
+pub(super) struct OverCable {
+    pub(super) shared: Shared,
     /// Sees what Redis has.
-    witness: RedisState,
-    cable: Cable,
+    pub(super) witness: RedisState,
+    pub(super) cable: Cable,
 }
 
-fn over_cable() -> Option<OverCable> {
+pub(super) fn over_cable() -> Option<OverCable> {
     let witness = node()?;
     let (shared, cable) = witness.runtime.block_on(async {
         let cable = Cable::to(witness.server.address()).await.unwrap();
@@ -33,7 +33,7 @@ fn over_cable() -> Option<OverCable> {
 }
 
 /// Begins a call that draws on everything.
-async fn begin(shared: &Shared, draws: &[Draw]) -> Result<Begun, Away> {
+pub(super) async fn begin(shared: &Shared, draws: &[Draw]) -> Result<Begun, Away> {
     let (call, run) = (call_id(), key("r"));
     let named = NamedRun { id: &run.id, parent: None, origin: RunOrigin::Declared, seed: None, lineage: &[] };
     let begin =
@@ -41,7 +41,7 @@ async fn begin(shared: &Shared, draws: &[Draw]) -> Result<Begun, Away> {
     shared.begin(&begin).await
 }
 
-async fn until(mut holds: impl FnMut() -> bool) {
+pub(super) async fn until(mut holds: impl FnMut() -> bool) {
     let waited = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -50,7 +50,7 @@ async fn until(mut holds: impl FnMut() -> bool) {
     tokio::time::timeout(2 * PATIENCE, waited).await.unwrap();
 }
 
-async fn until_all_is_told(shared: &Shared) {
+pub(super) async fn until_all_is_told(shared: &Shared) {
     let told = until(|| shared.is_connected() && shared.status().untold == 0);
     assert!(tokio::time::timeout(PATIENCE, told).await.is_ok(), "{:?}", shared.status());
 }

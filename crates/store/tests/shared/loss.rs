@@ -1,7 +1,7 @@
 //! Nodes that die, and a Redis that forgets or holds what nobody understands.
 
 use sprag_core::money::NanoUsd;
-use sprag_store::shared::{Missed, MissedAccount, MissedRun, Purse};
+use sprag_store::shared::{Change, Missed, MissedAccount, MissedRun, Purse};
 use sprag_store::state::RunTotals;
 
 use super::*;
@@ -116,7 +116,7 @@ fn a_failed_over_redis_that_is_behind_catches_up() {
     spend(1);
     assert_eq!(held(&one, &draws[0]), (51, 0));
     // That somebody lowered it is no loss.
-    one.runtime.block_on(one.shared.reset(&draws[0].id)).unwrap();
+    one.correct(&draws[0].id, Change::Reset { spent: NanoUsd::ZERO });
     spend(2);
     assert_eq!(held(&one, &draws[0]), (2, 0));
 }

@@ -7,6 +7,7 @@ mod common;
 mod contract;
 
 mod cluster;
+mod corrections;
 mod cost;
 mod doubt;
 mod equal;

@@ -142,6 +142,9 @@ pub(crate) struct SharedState {
     pub(crate) not_sent: u64,
     /// Calls whose end Redis is still to be told.
     pub(crate) untold_calls: u64,
+    /// Corrections of budgets that Redis is still to be told.
+    #[serde(default)]
+    pub(crate) untold_corrections: u64,
     /// Runs of which Redis is still to be told what happened while it was away.
     pub(crate) untold_runs: u64,
     /// What went wrong last.

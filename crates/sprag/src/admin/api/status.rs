@@ -86,6 +86,7 @@ impl SharedState {
             failures: status.failures,
             not_sent: status.not_sent,
             untold_calls: status.untold as u64,
+            untold_corrections: status.untold_corrections as u64,
             untold_runs: link.untold_runs().0 as u64,
             last_error: status.last_error,
         }
