@@ -27,8 +27,10 @@ const CONNECTING: Duration = Duration::from_secs(1);
 /// Written at each new connection, and gone at once.
 const TRIAL_KEY: &str = "sprag:1:{trial}";
 const TRIAL_MS: u32 = 1000;
-/// How a Redis answers that takes no writes for now.
-const TAKES_NOTHING: [&str; 4] = ["OOM", "MISCONF", "NOREPLICAS", "BUSY"];
+/// How a Redis answers that takes no writes, for now or because it is no longer the one to ask.
+const TAKES_NOTHING: [&str; 6] = ["OOM", "MISCONF", "NOREPLICAS", "BUSY", "READONLY", "MASTERDOWN"];
+/// How a Redis before 7 begins to tell of an error in a script.
+const IN_SCRIPT: &str = "Error running script";
 
 /// The link, as all clones of it share it.
 #[derive(Debug)]
@@ -271,9 +273,52 @@ fn is_away(error: &RedisError) -> bool {
     is_down || error.is_io_error() || error.is_timeout() || error.is_connection_dropped() || is_broken(error)
 }
 
-/// Whether nothing can come of this connection any more. A server that no longer takes writes is not the one to ask.
+/// Whether nothing can come of this connection any more. A server that takes no writes is not the one to ask.
 fn is_broken(error: &RedisError) -> bool {
-    let is_left = matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown));
-    let takes_nothing = error.code().is_some_and(|code| TAKES_NOTHING.contains(&code));
-    is_left || takes_nothing || error.is_unrecoverable_error() || error.is_connection_dropped()
+    let takes_nothing = code_of(error).is_some_and(|code| TAKES_NOTHING.contains(&code));
+    takes_nothing || error.is_unrecoverable_error() || error.is_connection_dropped()
+}
+
+/// The code of an error; for one in a script that of the command that failed, which older servers tell inside the text:
+/// `ERR Error running script (…): @user_script:7: @user_script: 7: -OOM command not allowed`.
+fn code_of(error: &RedisError) -> Option<&str> {
+    let of_command = |detail: &'_ str| -> Option<usize> {
+        let at = detail.find(": -").filter(|_| detail.starts_with(IN_SCRIPT))?;
+        Some(at + ": -".len())
+    };
+    match error.detail().and_then(|detail| Some((detail, of_command(detail)?))) {
+        Some((detail, at)) => detail[at..].split_ascii_whitespace().next(),
+        None => error.code(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(line: &str) -> RedisError {
+        let answer = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        answer.extract_error().unwrap_err()
+    }
+
+    #[test]
+    fn a_server_that_takes_nothing_is_away_and_one_refusal_is_not() {
+        let in_script = "ERR Error running script (call to f_2dc6): @user_script:1: @user_script: 1: -";
+        for (line, expected) in [
+            ("OOM command not allowed when used memory > 'maxmemory'. script: 2dc6, on @user_script:1.", true),
+            ("READONLY You can't write against a read only replica. script: 2dc6, on @user_script:1.", true),
+            (&format!("{in_script}OOM command not allowed when used memory > 'maxmemory'."), true),
+            (&format!("{in_script}READONLY You can't write against a read only replica."), true),
+            (&format!("{in_script}WRONGTYPE Operation against a key holding the wrong kind of value"), false),
+            (
+                "ERR Error running script (call to f_2dc6): @user_script:9: user_script:9: SPRAG: the key x is odd",
+                false,
+            ),
+            ("ERR user_script:9: SPRAG: the key x does not hold what it should: -OOM script: 2dc6", false),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", false),
+        ] {
+            let error = error(line);
+            assert_eq!((is_broken(&error), is_away(&error)), (expected, expected), "{line}: {error:?}");
+        }
+    }
 }

@@ -12,9 +12,11 @@ mod cost;
 mod doubt;
 mod equal;
 mod evidence;
+mod full;
 mod link;
 mod loss;
 mod nodes;
+mod traces;
 mod versions;
 
 use std::sync::Arc;

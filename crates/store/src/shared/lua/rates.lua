@@ -9,6 +9,8 @@ local COUNTS = '<' .. string.rep('I4', SLOTS)
 local WINDOW_BYTES = HEAD + 4 * SLOTS
 local EMPTY = string.rep('\0', 4 * SLOTS)
 local MOST = 4294967295
+-- No counter is kept for longer than this without a call, however slowly it fills or empties.
+local LONGEST = 400 * DAY
 
 local function slot_ms(window)
   return math.max(1, math.ceil(window / (SLOTS - 1)))
@@ -68,7 +70,7 @@ local function save_window(counter)
   local slots = counter.slots
   if counter.counts then slots = struct.pack(COUNTS, counter.counts[0], unpack(counter.counts)) end
   local value = struct.pack('<dd', counter.newest, counter.sum) .. slots
-  redis.call('SET', counter.key, value, 'PX', int(2 * counter.window + 1000))
+  redis.call('SET', counter.key, value, 'PX', int(math.min(2 * counter.window + 1000, LONGEST)))
 end
 
 local function change_slot(counter, slot, difference)
@@ -109,7 +111,7 @@ local function load_bucket(key, rps, burst)
 end
 
 local function save_bucket(bucket)
-  local ttl = math.ceil(bucket.burst / bucket.rps * 1000) + 60000
+  local ttl = math.min(math.ceil(bucket.burst / bucket.rps * 1000) + 60000, LONGEST)
   redis.call('SET', bucket.key, struct.pack('<dd', bucket.level, bucket.at), 'PX', int(ttl))
 end
 
@@ -134,7 +136,8 @@ local function check_rate(ask)
   end
   local missing = ask.a - counter.level
   if missing <= 1e-9 then return nil end
-  return { ask.i, string.format('%.17g', ask.burst - counter.level), math.ceil(missing / ask.rps * 1000) }
+  local wait = math.min(math.ceil(missing / ask.rps * 1000), LONGEST)
+  return { ask.i, string.format('%.17g', ask.burst - counter.level), wait }
 end
 
 -- Counts in memory of this script; what was taken is noted for the end of the call.
