@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """How good the detection is on recorded runs of real agents.
 
-  quality.py TRACES SPRAG [--check] [--presets balanced,strict,...]
+  quality.py TRACES SPRAG [--check] [--seconds 10] [--presets balanced,strict,...]
 
 TRACES is a folder of traces with its `tools/score.py`; SPRAG is the program, built for release. Prints one line of a
-table for each preset. With --check the default preset must meet the bars below, and the replay its time."""
+table for each preset. With --check the default preset must meet the bars below, and the replay its time: what --seconds says, for
+a program that is not built for release."""
 import argparse
 import gzip
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 
 PRESETS = ["balanced", "strict", "agentgazer", "fairvisor", "agentwall"]
 
@@ -28,6 +29,7 @@ BARS = [
     ("polls", "most", 0.0),
     ("saved", "least", 66.0),
 ]
+# Of one core, in a release.
 SECONDS = 10.0
 
 
@@ -40,12 +42,12 @@ def runs(traces):
 
 
 def replay(sprag, traces, preset, out):
-    """Verdicts of a preset, and the seconds that it took on one core."""
+    """Verdicts of a preset, and the seconds of a core that it took, whatever else the machine does."""
     command = [sprag, "replay", traces, "--preset", preset, "--verdicts", out, "--json"]
-    pin = (lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})) if hasattr(os, "sched_setaffinity") else None
-    began = time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, preexec_fn=pin)
-    took = time.monotonic() - began
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
     with open(out, encoding="utf-8") as lines:
         return {v["run_id"]: v["killed_at_step"] for v in map(json.loads, lines)}, took
 
@@ -77,6 +79,7 @@ def main():
     parser.add_argument("traces")
     parser.add_argument("sprag")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--presets", default=",".join(PRESETS))
     arguments = parser.parse_args()
     sys.path.insert(0, os.path.join(arguments.traces, "tools"))
@@ -99,8 +102,8 @@ def main():
                 for name, bound, bar in BARS:
                     if (m[name] > bar + 1e-9) if bound == "most" else (m[name] < bar - 1e-9):
                         failures.append("%s is %.2f %%, at %s %.2f %% allowed" % (name, m[name], bound, bar))
-                if took > SECONDS:
-                    failures.append("the replay took %.1f s, at most %.0f s allowed" % (took, SECONDS))
+                if took > arguments.seconds:
+                    failures.append("the replay took %.1f s, at most %.0f s allowed" % (took, arguments.seconds))
                 print("\nhealthy runs killed: %d of %d, with native tool calls %d of %d" % m["counts"])
     for failure in failures:
         print("FAILED: " + failure)
