@@ -4,6 +4,7 @@
 //! back. Calls that had begun before end by themselves: the link of the store sees to that.
 
 mod alone;
+mod merges;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use sprag_store::shared::{
 
 use self::alone::Alone;
 pub(crate) use self::alone::DoneAlone;
+use self::merges::Merges;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::State;
@@ -38,6 +40,8 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 pub struct Link {
     /// The store's end of it.
     pub(crate) shared: Shared,
+    /// Who writes what was seen of agents.
+    pub(crate) merges: Merges,
     alone: Mutex<Alone>,
 }
 
@@ -55,7 +59,7 @@ impl Link {
         };
         let timeout_ms = u64::try_from(settings.timeout.as_millis()).unwrap_or(u64::MAX);
         let shared = Shared::connect(&address, Options { timeout_ms, clock });
-        Ok(Some(Link { shared, alone: Mutex::default() }))
+        Ok(Some(Link { shared, merges: Merges::default(), alone: Mutex::default() }))
     }
 
     /// Whether Redis is there.

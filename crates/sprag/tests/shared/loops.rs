@@ -1,10 +1,13 @@
 //! A loop that is spread over nodes is caught at the same step as on one.
 
 use serde_json::{Value, json};
+use sprag_core::id::AgentName;
+use sprag_core::loops::Mode;
 use sprag_testkit::RedisServer;
 
 use crate::agent::{Agent, Talk};
-use crate::nodes::{share, wait_until};
+use crate::nodes::{Nodes, share, wait_until};
+use crate::sprag::Sprag;
 use crate::stage::{Said, Stage};
 
 async fn stages(redis: &RedisServer, count: usize) -> Vec<Stage> {
@@ -106,13 +109,73 @@ async fn a_judgement_is_one_round_trip_and_a_settlement_another() {
         agent.moves_to(stage);
         agent.calls("read", json!({"path": "first"}), "another").await;
     }
-    let scripts = || redis.calls_of("evalsha") + redis.calls_of("eval") + redis.calls_of("fcall");
-    let before = scripts();
+    let trips = || three.iter().map(|stage| trips_of(&stage.sprag)).sum::<u64>();
+    let before = trips();
     const CALLS: u64 = 9;
     for number in 0..CALLS {
         agent.moves_to(&three[number as usize % 3]);
         let said = agent.calls("read", json!({"path": format!("file-{number}")}), &format!("content {number}")).await;
         assert_eq!(said.status, 200);
     }
-    assert_eq!(scripts() - before, 2 * CALLS);
+    assert_eq!(trips() - before, 2 * CALLS);
+}
+
+/// How often a node has asked Redis about calls; it looks for news of other kinds by itself, now and then.
+fn trips_of(sprag: &Sprag) -> u64 {
+    sprag.app.link.as_ref().unwrap().status().calls
+}
+
+/// Two nodes whose detection watches agents, after a first call on each.
+async fn two_that_watch_agents(redis: &RedisServer) -> Nodes {
+    let nodes = Nodes::start(2, &redis.url(), |settings| {
+        settings.policies.change_rules(|rules| rules.velocity.common.mode = Mode::Shadow);
+    })
+    .await;
+    for number in 0..2 {
+        assert_eq!(nodes.call(number, "first", 1).fetch().await.unwrap().status, 200);
+    }
+    nodes.quiet().await;
+    nodes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_two_nodes_saw_of_an_agent_at_once_is_merged() {
+    let Some(redis) = RedisServer::start() else { return };
+    let nodes = two_that_watch_agents(&redis).await;
+    let held = tokio::spawn(nodes.call(0, "held", 1).header("x-mock-hold", "").fetch());
+    wait_until("the first call is under way", || nodes.forwarded() == 3).await;
+    assert_eq!(nodes.call(1, "meanwhile", 1).fetch().await.unwrap().status, 200);
+    nodes.provider.gate().open();
+    assert_eq!(held.await.unwrap().unwrap().status, 200);
+    nodes.quiet().await;
+    let app = &nodes.sprags[0].app;
+    let agent = AgentName::default();
+    let (merged, _) = app.state.hand_out_agent_watch(&agent, app.clock.now(), 1);
+    let kept = redis.ask(&["GET", &format!("sprag:1:{{a:{agent}}}:agent-watch")]).bytes();
+    assert_eq!(kept[16..], merged[..], "what the late one merged is there for all");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_agent_does_not_write_over_itself_again_and_again() {
+    let Some(redis) = RedisServer::start() else { return };
+    let nodes = two_that_watch_agents(&redis).await;
+    const AT_ONCE: usize = 10;
+    const EACH: usize = 30;
+    let trips = || nodes.sprags.iter().map(trips_of).sum::<u64>();
+    let before = trips();
+    let all = (0..AT_ONCE).map(|worker| {
+        let calls: Vec<_> = (0..EACH).map(|n| nodes.call(worker + n, &format!("{worker}-{n}"), 1)).collect();
+        tokio::spawn(async move {
+            for call in calls {
+                assert_eq!(call.fetch().await.unwrap().status, 200);
+            }
+        })
+    });
+    for worker in all.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    nodes.quiet().await;
+    let (trips, calls) = (trips() - before, (AT_ONCE * EACH) as u64);
+    // A few find nobody else at work and write once more. If each did, it would be three and more.
+    assert!(trips >= 2 * calls && trips * 10 < 25 * calls, "{trips} round trips for {calls} calls");
 }

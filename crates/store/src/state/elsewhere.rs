@@ -87,8 +87,8 @@ impl State {
     }
 
     /// Takes over another watch of an agent. It is merged with what this node saw where `is_merged` says so, or where
-    /// calls of the agent are under way here.
-    pub fn follow_agent_watch(&self, agent: &AgentName, watch: AgentWatch, version: u64, is_merged: bool) {
+    /// calls of the agent are under way here. Says whether any are.
+    pub fn follow_agent_watch(&self, agent: &AgentName, watch: AgentWatch, version: u64, is_merged: bool) -> bool {
         match self {
             State::Memory(state) => state.follow_agent_watch(agent, watch, version, is_merged),
         }

@@ -237,14 +237,21 @@ impl Last {
         }
     }
 
-    /// The same of an agent.
-    async fn merge_agent(&self, app: &App, agent: &AgentName, mut theirs: Option<Watch>) {
+    /// The same of an agent. Nothing is written while other calls of it are under way here, which bring it along when they end, or while
+    /// another one writes: calls of a busy agent would write over each other again and again.
+    async fn merge_agent(&self, app: &App, agent: &AgentName, theirs: Option<Watch>) {
+        let follow = |theirs: Option<Watch>| {
+            let (version, watch) = theirs.and_then(|other| Some((other.version, AgentWatch::unpack(&other.bytes)?)))?;
+            Some(app.state.follow_agent_watch(agent, watch, version, true))
+        };
+        let Some(false) = follow(theirs) else { return };
+        let Some(mut merging) = app.link.as_ref().and_then(|link| link.merges.claim(agent)) else { return };
         for _ in 0..MERGES {
-            let Some(other) = theirs.take() else { return };
-            let Some(watch) = AgentWatch::unpack(&other.bytes) else { return };
-            app.state.follow_agent_watch(agent, watch, other.version, true);
             let handed = Handed::agent(app, agent);
-            theirs = self.shared.put_watch(agent, None, &handed.told()).await.unwrap_or_default();
+            let theirs = self.shared.put_watch(agent, None, &handed.told()).await.unwrap_or_default();
+            if follow(theirs).is_none() && !merging.has_more() {
+                return;
+            }
         }
     }
 }

@@ -76,12 +76,13 @@ impl MemoryState {
         watch: AgentWatch,
         version: u64,
         is_merged: bool,
-    ) {
+    ) -> bool {
         let is_alone = self.agents.with(agent_hash(agent), |agents| !agents.contains_key(agent));
         self.with_agent_version(agent, Timestamp::default(), |own, own_version| {
             *own = if is_merged || !is_alone { AgentWatch::merge(own, watch) } else { watch };
             *own_version = version;
         });
+        !is_alone
     }
 
     /// Works on a run's watch and its version, and is told whether one call of the run at most is under way here.

@@ -1,4 +1,4 @@
-use sprag_core::event::RunOrigin;
+use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::RunId;
 
 use super::*;
@@ -40,6 +40,26 @@ fn a_shard_of_busy_runs_has_no_room() {
     assert!(runs.insert(Arc::new(key("idle")), run_active_at(9)).is_none());
     assert!(evict_idlest(&mut runs));
     assert!(runs.contains_key(&key("busy")));
+}
+
+#[test]
+fn who_follows_a_watch_hears_of_calls_under_way() {
+    let state = MemoryState::with_bounds(SHARDS, 16);
+    let key = key("run");
+    let follow = |version| state.follow_agent_watch(&key.agent, AgentWatch::default(), version, true);
+    assert!(!follow(1));
+    let request = OpenRequest {
+        key: key.clone(),
+        parent: None,
+        origin: RunOrigin::Declared,
+        now: Timestamp(1),
+        seed: None,
+        lineage: vec![],
+    };
+    state.open(&request).unwrap();
+    assert!(follow(2), "its end brings along what was merged");
+    state.settle(&key, Settlement { cost: None, usage: None, ending: Ending::Complete, now: Timestamp(2) });
+    assert!(!follow(3));
 }
 
 #[test]
