@@ -33,6 +33,7 @@ NOT_RUN = {
     ("docs/deployment.md", "kubectl create namespace sprag"): "there is no cluster here",
     ("docs/failure-modes.md", "python3 tests/faults/faults.py --only redis-killed"): "scripts/test tries every fault in a step of its own",
     ("docs/policy.md", "cargo test --release -p sprag --lib judging_cost -- --ignored --nocapture"): BUILDS,
+    ("docs/scaling.md", "bench/cluster"): BUILDS,
     ("docs/stops.md", "except openai.APIStatusError as stop:"): FRAGMENT,
     ("docs/stops.md", "catch (stop) {                                       // OpenAI.APIError, Anthropic.APIError"): FRAGMENT,
     ("docs/replay.md", "sprag replay --since 30d"): "there are no sessions of any agent here",
