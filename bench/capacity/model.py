@@ -48,9 +48,10 @@ def constants(short: dict, mixed: dict) -> Constants:
     idle = {name: (short["idle"][name] + mixed["idle"][name]) / 2 for name in mixed["idle"]}
     bare = [of_calls_alone(seen, idle) for seen in (short, mixed)]
     kb = [seen["body_bytes"] / 1000 for seen in (short, mixed)]
-    of_a_kb = (bare[1]["node_us"] - bare[0]["node_us"]) / (kb[1] - kb[0])
+    # On a busy machine chance may outweigh it; longer bodies are never cheaper.
+    of_a_kb = max(0.0, (bare[1]["node_us"] - bare[0]["node_us"]) / (kb[1] - kb[0]))
     each = {name: (bare[0][name] + bare[1][name]) / 2 for name in PREDICTED if name != "node_us" and name in bare[1]}
-    return Constants(bare[0]["node_us"] - of_a_kb * kb[0], of_a_kb, mixed["steps"], each, idle)
+    return Constants(bare[1]["node_us"] - of_a_kb * kb[1], of_a_kb, mixed["steps"], each, idle)
 
 
 def on_several_nodes(of: Constants, two: dict) -> Constants:

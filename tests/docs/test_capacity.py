@@ -42,6 +42,12 @@ def test_constants_are_found_again(constants: model.Constants) -> None:
     assert constants.each["redis_calls"] == pytest.approx(2)
 
 
+def test_longer_bodies_are_never_cheaper() -> None:
+    by_chance = seen(1, 40) | {"node_us": 150.0}
+    constants = model.constants(seen(1, 10) | {"node_us": 170.0}, by_chance)
+    assert (constants.node_us_of_a_kb, constants.node_us) == pytest.approx((0, 148))
+
+
 def test_a_load_that_follows_the_model_is_predicted(constants: model.Constants) -> None:
     errors = model.errors(constants, seen(3, 70, requests=300, seconds=5))
     assert len(errors) == 8
