@@ -94,6 +94,8 @@ pub fn read_turn<'a>(call: &Call<'a>, wants_last_user_text: bool) -> Turn<'a> {
 fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text: bool) -> Turn<'a> {
     let mut turn = Turn { opening: 0, items: items.len(), ..Turn::default() };
     let (mut texts, mut said) = (Vec::new(), None::<Said<'a>>);
+    // Of a short conversation the opening is read with the rest.
+    let mut front: [Option<Item<'a>>; OPENING_ITEMS] = Default::default();
     let mut at = items.len();
     while at > 0 {
         if said.is_some() && Item::begins_as_input(items[at - 1]) {
@@ -127,6 +129,9 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
                 said.text = join(spoken, std::mem::take(&mut said.text));
             }
         }
+        if let Some(place) = front.get_mut(at) {
+            *place = Some(item);
+        }
     }
     turn.said = said;
     turn.new_items = items.len() - at;
@@ -141,16 +146,23 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
             (!text.is_empty()).then_some(text)
         });
     }
-    read_opening(dialect, items, &mut turn);
+    read_opening(dialect, items, front, &mut turn);
     turn
 }
 
 /// Instructions do not count: clients put the time of day, and marks of their own, into them.
-fn read_opening(dialect: Dialect, items: &[&RawValue], turn: &mut Turn<'_>) {
+fn read_opening<'a>(
+    dialect: Dialect,
+    items: &[&'a RawValue],
+    front: [Option<Item<'a>>; OPENING_ITEMS],
+    turn: &mut Turn<'a>,
+) {
     let mut opening = Xxh3::new();
-    for raw in items.iter().take(OPENING_ITEMS) {
-        let item = Item::parse(raw);
-        turn.parsed_items += 1;
+    for (raw, known) in items.iter().zip(front) {
+        let item = known.unwrap_or_else(|| {
+            turn.parsed_items += 1;
+            Item::parse(raw)
+        });
         match item.class(dialect) {
             Class::Answer => break,
             Class::Aside => {}

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::event::RunOrigin;
 use crate::id::{AgentName, RunId};
 use crate::limits::RUN_CLUES;
-use crate::wire::{History, Reply, call_id_hash};
+use crate::wire::{Followed, History, Reply, call_id_hash};
 
 /// Whose evidence it is: the agent, and the credential that the request came with.
 ///
@@ -186,10 +186,10 @@ pub fn at_settling(scope: Scope, history: Option<&History>, reply: &Reply, is_wh
     let failed = scope.clue(Kind::Failed, history.end);
     if is_whole { &mut remember.withdrawn } else { &mut remember.offers }.push(failed);
     if is_whole || !reply.text.is_empty() || !reply.tool_calls.is_empty() {
-        let after = history.after(reply);
+        let Followed { after, exchange } = history.followed_by(reply);
         remember.unless_taken.push(scope.clue(Kind::Conversation, after));
         remember.unless_taken.extend(history.before().map(|before| scope.clue(Kind::Request, before)));
-        remember.unless_taken.extend(history.exchange(reply).map(|exchange| scope.clue(Kind::Exchange, exchange)));
+        remember.unless_taken.extend(exchange.map(|exchange| scope.clue(Kind::Exchange, exchange)));
         if !is_named {
             remember.offers.push(scope.clue(Kind::Waiting, after));
         }

@@ -49,6 +49,15 @@ pub struct History {
     dialect: Dialect,
 }
 
+/// A conversation with the answer to its last request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The chain behind the answer: what the next request carries in `after_answers`.
+    pub after: u64,
+    /// What it carries in `exchanges`; None where that would be too common to be evidence.
+    pub exchange: Option<u64>,
+}
+
 /// What is known of a raw item list up to one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -90,23 +99,19 @@ pub fn read(call: &Call<'_>, known: impl Fn(u64) -> Option<Mark>) -> Option<Hist
 }
 
 impl History {
-    /// The chain after this request and its answer: what the next request carries in `after_answers`.
+    /// What the next request carries of this request and its answer.
     #[must_use]
-    pub fn after(&self, reply: &Reply) -> u64 {
-        mix(self.base, self.answer(reply).key())
+    pub fn followed_by(&self, reply: &Reply) -> Followed {
+        let answer = self.answer(reply);
+        let key = answer.key();
+        let is_telling = self.before().is_some() && answer.is_telling();
+        Followed { after: mix(self.base, key), exchange: is_telling.then(|| mix(self.last_input, key)) }
     }
 
     /// What the next request carries in `before_answers`. None for a bare prompt, where answers do not stand apart.
     #[must_use]
     pub fn before(&self) -> Option<u64> {
         (self.dialect != Dialect::OpenaiCompletions).then_some(self.base)
-    }
-
-    /// What the next request carries in `exchanges`; None where it would be too common to be evidence.
-    #[must_use]
-    pub fn exchange(&self, reply: &Reply) -> Option<u64> {
-        let answer = self.answer(reply);
-        (self.before().is_some() && answer.is_telling()).then(|| mix(self.last_input, answer.key()))
     }
 
     fn answer(&self, reply: &Reply) -> Answer {

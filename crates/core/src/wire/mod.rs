@@ -29,7 +29,7 @@ pub use call::{BadBody, Call, OwnFields, StreamOptions};
 pub use client::{Client, adapted_status};
 pub use dialect::{Dialect, Family};
 pub use edit::outgoing;
-pub use history::{History, Mark, call_id_hash, looks_unique, read as read_history};
+pub use history::{Followed, History, Mark, call_id_hash, looks_unique, read as read_history};
 pub use manners::{Manner, Manners};
 pub use metadata::{JsonTail, Metadata, splice};
 pub use named::named_models;

@@ -3,6 +3,8 @@
 //! The tap never changes a byte and never fails: what it cannot read passes as it is and leaves the [`Reply`] as it
 //! was. For a stream it also says which events could be the last, so that the caller can hold one back and add to it.
 
+use std::borrow::Cow;
+
 use super::draft::Draft;
 use super::sse::EventView;
 use super::{anthropic, gemini, openai_chat, openai_responses};
@@ -61,7 +63,7 @@ impl Tap {
         if body.len() > limits::JSON_REPLY_BYTES {
             return;
         }
-        let body = String::from_utf8_lossy(body);
+        let body = text_of(body);
         let body = body.trim_start_matches('\u{feff}');
         match &mut self.state {
             State::Chat(_) => openai_chat::json(&mut self.draft, body),
@@ -78,7 +80,7 @@ impl Tap {
         if event.data.is_empty() {
             return Passing::Forward;
         }
-        let data = String::from_utf8_lossy(&event.data);
+        let data = text_of(&event.data);
         match &mut self.state {
             State::Chat(chat) => chat.event(&mut self.draft, event.name, &data),
             State::Responses(responses) => responses.event(&mut self.draft, event.name, &data),
@@ -114,6 +116,11 @@ impl Tap {
             _ => None,
         }
     }
+}
+
+/// Bytes as text. As a rule they are, and checking that takes a fraction of putting it right.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 #[cfg(test)]

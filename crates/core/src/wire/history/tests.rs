@@ -36,7 +36,7 @@ fn the_next_request_carries_the_chain_of_this_one() {
         {"role":"assistant","content":null,"tool_calls":[{"id":"call_8J3kd9s0aLqpZ7x","type":"function","function":{"name":"ls","arguments":"{}"}}]},
         {"role":"tool","tool_call_id":"call_8J3kd9s0aLqpZ7x","content":"a.txt"}]}"#,
     );
-    assert_eq!(next.after_answers, [first.after(&answer)]);
+    assert_eq!(next.after_answers, [first.followed_by(&answer).after]);
     assert_eq!(next.before_answers, [first.end]);
     assert_eq!(next.call_ids, [call_id_hash("call_8J3kd9s0aLqpZ7x").unwrap()]);
 }
@@ -50,7 +50,7 @@ fn answers_without_calls_count_by_their_words() {
         );
         chat(&body).after_answers[0]
     };
-    let expected = first.after(&reply("Hello  there.\n", &[]));
+    let expected = first.followed_by(&reply("Hello  there.\n", &[])).after;
     assert_eq!(echo(r#""Hello there.""#), expected);
     assert_eq!(echo(r#"[{"type":"text","text":"Hello"},{"type":"text","text":" there."}]"#), expected);
     assert_ne!(echo(r#""Hello you.""#), expected);
@@ -88,7 +88,7 @@ fn responses_items_form_one_answer() {
         {"type":"function_call","call_id":"call_b2b2b2b2b2b2b2b2","name":"cat","arguments":"{}"},
         {"type":"function_call_output","call_id":"call_a1a1a1a1a1a1a1a1","output":"x"}]}"#;
     let next = read_body(Dialect::OpenaiResponses, body, &mut HashMap::new());
-    assert_eq!(next.after_answers, [first.after(&answer)]);
+    assert_eq!(next.after_answers, [first.followed_by(&answer).after]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn gemini_calls_without_ids_count_by_name_and_arguments() {
         {"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"ls","args":{"a":"x","b":1}}}]},
         {"role":"user","parts":[{"functionResponse":{"name":"ls","response":{"output":"y"}}}]}]}"#;
     let next = read_body(Dialect::Gemini, body, &mut HashMap::new());
-    assert_eq!(next.after_answers, [first.after(&answer)]);
+    assert_eq!(next.after_answers, [first.followed_by(&answer).after]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_begun_answer_is_continued_by_the_reply() {
     let next = chat(
         r#"{"messages":[{"role":"user","content":"list"},{"role":"assistant","content":"{\"a\": 1}"},{"role":"user","content":"more"}]}"#,
     );
-    assert_eq!(next.after_answers, [begun.after(&reply("\"a\":1}", &[]))]);
+    assert_eq!(next.after_answers, [begun.followed_by(&reply("\"a\":1}", &[])).after]);
     assert_eq!(next.before_answers, [begun.before().unwrap()]);
     let bare = chat(r#"{"messages":[{"role":"user","content":"list"}]}"#);
     assert_ne!(begun.end, bare.end);
@@ -178,8 +178,8 @@ fn an_exchange_stays_when_the_beginning_is_cut_off() {
             r#"{{"messages":[{{"role":"user","content":"why"}},{{"role":"assistant","content":"{answer}"}},{{"role":"user","content":"and"}}]}}"#
         )
     };
-    assert_eq!(chat(&body(long)).exchanges, [asked.exchange(&reply(long, &[])).unwrap()]);
-    assert_eq!(asked.exchange(&reply("Yes.", &[])), None, "said to everybody");
+    assert_eq!(chat(&body(long)).exchanges, [asked.followed_by(&reply(long, &[])).exchange.unwrap()]);
+    assert_eq!(asked.followed_by(&reply("Yes.", &[])).exchange, None, "said to everybody");
     assert!(chat(&body("Yes.")).exchanges.is_empty());
 }
 
@@ -211,5 +211,5 @@ fn old_function_calls_are_calls() {
         r#"{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"function_call":{"name":"ls","arguments":"{}"}},
         {"role":"function","name":"ls","content":"a"}]}"#,
     );
-    assert_eq!(next.after_answers, [first.after(&reply("", &[("", "ls", "{}")]))]);
+    assert_eq!(next.after_answers, [first.followed_by(&reply("", &[("", "ls", "{}")])).after]);
 }

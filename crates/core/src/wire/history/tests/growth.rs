@@ -28,7 +28,7 @@ fn a_thousand_steps_of_chat_parse_what_is_new() {
         assert_eq!(history.after_answers.first().copied(), expected, "step {step}");
         assert!(history.marks.len() <= MARK_PLACES);
         parsed += history.parsed_items;
-        expected = Some(history.after(&reply(&format!("answer {step}"), &[])));
+        expected = Some(history.followed_by(&reply(&format!("answer {step}"), &[])).after);
         items.push(format!(r#"{{"role":"assistant","content":"answer {step}"}}"#));
         items.push(format!(r#"{{"role":"user","content":"more {step}"}}"#));
     }
@@ -76,7 +76,7 @@ fn a_thousand_steps_with_moving_marks_parse_what_is_new() {
         parsed += history.parsed_items;
         let arguments = format!(r#"{{"n":{step}}}"#);
         let id = format!("toolu_01a7b{step:08}");
-        expected = Some(history.after(&reply("", &[(&id, "read", &arguments)])));
+        expected = Some(history.followed_by(&reply("", &[(&id, "read", &arguments)])).after);
         if step >= 2 {
             let settled = step - 2;
             old.push(turn(settled, 3));
