@@ -98,10 +98,14 @@ impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         let abs = self.0.unsigned_abs();
-        let mut fraction = format!("{:09}", abs % 1_000_000_000);
-        while fraction.len() > 2 && fraction.ends_with('0') {
-            fraction.pop();
+        // Every answer tells amounts: they are spelled without memory of their own.
+        let (mut digits, mut rest) = (*b"000000000", abs % 1_000_000_000);
+        for digit in digits.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
         }
+        let places = digits.iter().rposition(|digit| *digit != b'0').map_or(2, |last| (last + 1).max(2));
+        let fraction = std::str::from_utf8(&digits[..places]).unwrap_or_default();
         write!(f, "{sign}{}.{fraction}", abs / 1_000_000_000)
     }
 }

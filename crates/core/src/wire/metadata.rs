@@ -1,6 +1,6 @@
 //! The object that Sprag adds to an answer, and how it gets in without re-serialising anything.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -33,34 +33,49 @@ impl Metadata<'_> {
     /// The object as a JSON field, with its key: `"sprag":{…}`; a second time under each name in `also`.
     #[must_use]
     pub fn to_field(&self, also: &[&str]) -> String {
-        let mut object = String::with_capacity(256);
-        let amount = |cost: Option<NanoUsd>| cost.map_or_else(|| "null".to_owned(), |cost| cost.to_string());
-        let (cost, total) = (amount(self.cost), amount(self.total_run_cost));
+        let mut field = String::with_capacity(320);
+        field.push_str("\"sprag\":");
+        let start = field.len();
         // Writing to a string cannot fail.
         let _ = write!(
-            object,
-            r#"{{"run_id":{},"step":{},"cost_usd":{cost},"total_run_cost":{total},"total_run_steps":{},"overhead_ms":{}.{:03},"provider":{}"#,
+            field,
+            r#"{{"run_id":{},"step":{},"cost_usd":{},"total_run_cost":{},"total_run_steps":{},"overhead_ms":{}.{:03},"provider":{}"#,
             quoted(self.run_id.for_caller()),
             self.step,
+            Amount(self.cost),
+            Amount(self.total_run_cost),
             self.total_run_steps,
             self.overhead_us / 1000,
             self.overhead_us % 1000,
             quoted(self.provider),
         );
         let _ = match self.warning {
-            Some(warning) => write!(object, r#","warning":{}}}"#, quoted(warning)),
-            None => write!(object, r#","warning":null}}"#),
+            Some(warning) => write!(field, r#","warning":{}}}"#, quoted(warning)),
+            None => write!(field, r#","warning":null}}"#),
         };
-        let mut field = format!("\"sprag\":{object}");
+        let object = start..field.len();
         for name in also {
-            let _ = write!(field, ",\"{name}\":{object}");
+            let _ = write!(field, ",\"{name}\":");
+            field.extend_from_within(object.clone());
         }
         field
     }
 }
 
+/// An amount as JSON has it.
+struct Amount(Option<NanoUsd>);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(amount) => amount.fmt(f),
+            None => f.write_str("null"),
+        }
+    }
+}
+
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Puts `field` before the closing brace of the object that ends in `range` of `bytes`.
