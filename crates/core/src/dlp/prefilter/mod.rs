@@ -15,6 +15,8 @@ mod words;
 
 pub(super) use words::WordSearch;
 
+use std::cell::Cell;
+
 use super::view::View;
 use base64::Base64Run;
 use places::Places;
@@ -32,6 +34,11 @@ pub(super) const ADDRESS_DIGITS: u32 = 4;
 pub(super) const BASE64_RUN: usize = super::view::LOOK_BACK;
 /// How much text is looked at at a time.
 const STRETCH: usize = 2048;
+
+thread_local! {
+    /// Room for the places of one text. Most texts are short, and clearing it takes longer than looking at one.
+    static PLACES: Cell<Option<Box<Places>>> = const { Cell::new(None) };
+}
 
 /// Where to look, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +89,8 @@ pub(super) fn each_trigger(
     may_be: &MayBe<impl Fn(TokenStart) -> bool, impl Fn(&View<'_>, usize, u64) -> bool>,
     mut look: impl FnMut(Trigger, usize),
 ) {
-    let mut places = Places::new();
+    // Taken out for as long as it is used: what is found may be looked into in the same way.
+    let mut places = PLACES.take().unwrap_or_else(|| Box::new(Places::new()));
     let [mut of_tokens, mut of_numbers, mut of_others, mut of_words] = [(); 4].map(|()| Base64Run::new(begin));
     let mut start = begin;
     while start < view.text.len() {
@@ -116,6 +124,7 @@ pub(super) fn each_trigger(
         }
         start = end;
     }
+    PLACES.set(Some(places));
 }
 
 #[cfg(test)]
