@@ -191,6 +191,17 @@ impl Kills {
         self.everything.iter().chain(self.agents.values()).chain(self.keys.values()).chain(carried)
     }
 
+    /// Whether nothing is stopped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.run_count == 0
+            && self.everything.is_none()
+            && self.agents.is_empty()
+            && self.keys.is_empty()
+            && self.carried.is_empty()
+            && self.routes.is_empty()
+    }
+
     /// Killed runs.
     #[must_use]
     pub fn run_count(&self) -> usize {
@@ -252,6 +263,16 @@ mod tests {
         let mut kills = Kills::default();
         scopes.iter().for_each(|scope| kills.insert(kill(scope)));
         kills
+    }
+
+    #[test]
+    fn a_set_is_empty_only_without_a_kill_of_any_scope() {
+        for scope in ["all", "agent:a", "run:a/r", "key:k", "header:x-tool=v", "/v1 all", "/v1 agent:a"] {
+            let mut kills = set(&[scope]);
+            assert!(!kills.is_empty(), "{scope}");
+            kills.remove(&scope.parse().unwrap());
+            assert!(kills.is_empty(), "{scope}");
+        }
     }
 
     fn found(kills: &Kills) -> Option<String> {

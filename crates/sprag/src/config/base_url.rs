@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use http::Uri;
-use http::uri::{Authority, InvalidUri, PathAndQuery, Scheme};
+use http::uri::{Authority, Parts, PathAndQuery, Scheme};
+use http::{HeaderValue, Uri};
 
 /// A provider's base URL, with the paths that live somewhere else there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct BaseUrl {
     pub scheme: Scheme,
     /// Host and, where given, port.
     pub authority: Authority,
+    /// The same, as requests name it.
+    pub host_header: HeaderValue,
     /// Path without a slash at its end; empty for the root.
     pub path: String,
     /// Path prefixes and what they become, the longest first.
@@ -44,7 +46,8 @@ impl BaseUrl {
             return Err("a base URL takes no query");
         }
         let path = path.path().trim_end_matches('/').to_owned();
-        Ok(BaseUrl { scheme, authority, path, rewrite: Vec::new() })
+        let host_header = HeaderValue::from_str(authority.as_str()).map_err(|_| "not a URL")?;
+        Ok(BaseUrl { scheme, authority, host_header, path, rewrite: Vec::new() })
     }
 
     /// Sets where paths live. Prefixes match whole segments.
@@ -66,7 +69,7 @@ impl BaseUrl {
     ///
     /// # Errors
     /// If the path cannot stand in a URL.
-    pub fn join(&self, path_and_query: &str) -> Result<Uri, InvalidUri> {
+    pub fn join(&self, path_and_query: &str) -> Result<Uri, http::Error> {
         let (path, query) = match path_and_query.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (path_and_query, None),
@@ -77,9 +80,20 @@ impl BaseUrl {
         } else {
             ""
         };
-        let question = if query.is_some() { "?" } else { "" };
-        let query = query.unwrap_or_default();
-        format!("{}://{}{}{slash}{head}{tail}{question}{query}", self.scheme, self.authority, self.path).parse()
+        // Scheme and host are known to be sound: only what is new is read.
+        let place = match (self.path.as_str(), head, slash) {
+            ("", "", "") => PathAndQuery::try_from(path_and_query)?,
+            _ => {
+                let question = if query.is_some() { "?" } else { "" };
+                let query = query.unwrap_or_default();
+                PathAndQuery::try_from(format!("{}{slash}{head}{tail}{question}{query}", self.path))?
+            }
+        };
+        let mut parts = Parts::default();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query = Some(place);
+        Ok(Uri::from_parts(parts)?)
     }
 
     fn rewritten<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {

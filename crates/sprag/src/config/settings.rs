@@ -321,7 +321,7 @@ impl Provider {
     ///
     /// # Errors
     /// If the path cannot stand in a URL.
-    pub fn url(&self, path_and_query: &str) -> Result<http::Uri, http::uri::InvalidUri> {
+    pub fn url(&self, path_and_query: &str) -> Result<http::Uri, http::Error> {
         self.base.join(path_and_query)
     }
 }

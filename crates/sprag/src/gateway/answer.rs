@@ -23,7 +23,7 @@ use super::body::Body;
 use super::encoding::Decoder;
 use super::forward::Forwarded;
 use super::headers::strip_hop_by_hop;
-use super::killed::or_killed;
+use super::killed::{KillWatch, or_killed};
 use super::observe::{Observed, Patience, Signature};
 use super::reader::Reader;
 use super::respond::{refuse, sign};
@@ -67,8 +67,8 @@ enum Kind {
 }
 
 /// Passes an answer on to the client.
-pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticket: Ticket) -> Response<Body> {
-    let Forwarded { response, provider, asked, deadline, is_head } = forwarded;
+pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticket: Box<Ticket>) -> Response<Body> {
+    let Forwarded { response, provider, asked, deadline, watch, is_head } = forwarded;
     let (mut head, body) = response.into_parts();
     strip_hop_by_hop(&mut head.headers);
     let kind = kind(&head.headers);
@@ -80,10 +80,10 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     let is_filtered = asked.inspector.is_some() && matches!(kind, Kind::Events);
     // What is looked at must be whole before the first byte of it passes. Other APIs may send files of any length: those
     // pass, unless something in them might have to be stopped.
-    let may_stop = asked.inspector.as_ref().is_some_and(|inspector| inspector.may_stop(Direction::Answer));
+    let may_stop = || asked.inspector.as_ref().is_some_and(|inspector| inspector.may_stop(Direction::Answer));
     let is_looked_at = asked.inspector.is_some()
         && match kind {
-            Kind::Json => is_llm || may_stop || length.is_none_or(|length| length <= JSON_REPLY_BYTES as u64),
+            Kind::Json => is_llm || may_stop() || length.is_none_or(|length| length <= JSON_REPLY_BYTES as u64),
             Kind::Text => is_llm,
             Kind::Events | Kind::Other => false,
         };
@@ -105,8 +105,8 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
 
     let is_short = is_success && length.is_some_and(|n| n <= COLLECTED_BYTES);
     if (is_looked_at || (is_read && matches!(kind, Kind::Json) && is_short)) && !is_head {
-        return collected(audience, head, body, decoder, asked, signature, ticket, provider.timeouts.idle, deadline)
-            .await;
+        let patience = (provider.timeouts.idle, deadline);
+        return collected(audience, head, body, decoder, asked, signature, ticket, patience, watch).await;
     }
     let reader = match kind {
         Kind::Events if is_read || is_filtered => {
@@ -129,7 +129,7 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     }
     sign(&mut head.headers, audience, ticket.event(), None);
     let patience = Patience::new(provider.timeouts.idle, deadline);
-    let observed = Observed::new(body, reader, ticket, audience.clone(), signature, patience);
+    let observed = Observed::new(body, reader, ticket, audience.clone(), signature, patience, watch);
     Response::from_parts(head, Body::Observed(Box::pin(observed)))
 }
 
@@ -142,12 +142,11 @@ async fn collected(
     mut decoder: Option<Decoder>,
     asked: Asked,
     signature: Option<Signature>,
-    mut ticket: Ticket,
-    idle: Duration,
-    deadline: Option<Instant>,
+    mut ticket: Box<Ticket>,
+    (idle, deadline): (Duration, Option<Instant>),
+    mut watch: Option<KillWatch>,
 ) -> Response<Body> {
-    let watch = ticket.watch();
-    let whole = match or_killed(collect(&mut body, &mut ticket, idle, deadline), watch).await {
+    let whole = match or_killed(collect(&mut body, &mut ticket, idle, deadline), watch.as_mut()).await {
         Ok(Ok(whole)) => whole,
         Err(kill) => {
             let refusal = ticket.killed(&kill);
@@ -160,37 +159,41 @@ async fn collected(
         }
     };
     let length = Some(whole.len() as u64);
-    let mut reader = match (asked.dialect.is_llm(), kind(&head.headers)) {
-        (true, Kind::Json) => Reader::json(asked.dialect, None, signature.is_some(), length),
+    let is_signed = signature.is_some();
+    let new_reader = |kind: Kind| match (asked.dialect.is_llm(), kind) {
+        (true, Kind::Json) => Reader::json(asked.dialect, None, is_signed, length),
         _ => Reader::opaque(length),
     };
+    let mut reader = new_reader(kind(&head.headers));
     let decoded = decoder.as_mut().map_or_else(|| Ok(whole.clone()), |decoder| decoder.push(&whole));
     let Ok(mut plain) = decoded else {
         let why = "the upstream's compressed answer cannot be decoded";
         ticket.mark_failed(Ending::UpstreamError, why);
         return refuse(audience, Refusal::new(Reason::UpstreamUnreachable, why), ticket).await;
     };
+    reader.read_whole(&plain);
     let mut is_changed = false;
     if let Some(inspector) = &asked.inspector {
+        // What was read whole as one object needs nobody to ask again whether it is JSON.
+        let is_object = reader.reply().complete && plain.trim_ascii_start().starts_with(b"{");
         let mut sightings = Sightings::default();
         let began = std::time::Instant::now();
-        let (edited, is_stopped) = looked_at(inspector, asked.shape, &plain, &mut sightings);
+        let (edited, is_stopped) = looked_at(inspector, asked.shape, &plain, is_object, &mut sightings);
         ticket.trail().add_answer_inspected(began);
         let refusal = is_stopped.then(|| dlp_refusal(&sightings, Direction::Answer));
         ticket.add_sightings(sightings);
         if let Some(refusal) = refusal {
-            reader.read_whole(&plain);
             let refusal = ticket.withheld(refusal);
             ticket.set_status(audience.put(refusal.clone()).status);
             settle(&mut ticket, &reader).await;
             return refuse(audience, refusal, ticket).await;
         }
         if let Some(edited) = edited {
-            (plain, is_changed) = (edited, true);
+            // Later requests will quote what the client gets, not what the provider said.
+            (plain, is_changed, reader) = (edited, true, new_reader(kind(&head.headers)));
+            reader.read_whole(&plain);
         }
     }
-    // Later requests will quote what the client gets, not what the provider said.
-    reader.read_whole(&plain);
     let settled = settle(&mut ticket, &reader).await;
     let signature = signature.filter(|_| reader.reply().complete);
     let field = settled.as_ref().zip(signature).map(|(settled, signature)| signature(settled));
@@ -236,17 +239,19 @@ fn looked_at_events(
     ((passed != plain).then_some(passed), is_stopped)
 }
 
-/// The answer as it may pass, where it must change; and whether it may not pass at all.
+/// The answer as it may pass, where it must change; and whether it may not pass at all. `is_object` where it is known
+/// to be an object of JSON.
 fn looked_at(
     inspector: &Inspector,
     dialect: Dialect,
     plain: &Bytes,
+    is_object: bool,
     sightings: &mut Sightings,
 ) -> (Option<Bytes>, bool) {
     if is_stream(plain) {
         return looked_at_events(inspector, dialect, plain, sightings);
     }
-    if serde_json::from_slice::<IgnoredAny>(plain).is_err() {
+    if !is_object && serde_json::from_slice::<IgnoredAny>(plain).is_err() {
         // Whatever its head says, these are words.
         let text = String::from_utf8_lossy(plain);
         let redacted = redact_text(inspector, Direction::Answer, &text, sightings);
@@ -273,7 +278,8 @@ async fn collect(
 ) -> Result<Bytes, (Ending, &'static str)> {
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
-    loop {
+    // As in `read`: nobody asks behind the last byte of an answer whose length is known.
+    while !body.is_end_stream() {
         let idle_end = (!idle.is_zero()).then(|| Instant::now() + idle);
         let next = match [idle_end, deadline].into_iter().flatten().min() {
             Some(end) => tokio::time::timeout_at(end, body.frame()).await,

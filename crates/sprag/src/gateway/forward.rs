@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, HeaderValue};
+use http::header::CONTENT_ENCODING;
 use http::request::Parts;
 use http::{Method, Request, Response, Version};
 use http_body_util::Full;
@@ -18,7 +18,7 @@ use super::answer::Asked;
 use super::credentials;
 use super::headers::{limit_accept_encoding, prepare_request};
 use super::invalid;
-use super::killed::or_killed;
+use super::killed::{KillWatch, or_killed};
 use super::route::Route;
 use super::ticket::Ticket;
 use crate::app::App;
@@ -32,6 +32,8 @@ pub(crate) struct Forwarded {
     pub(crate) asked: Asked,
     /// When the whole call must be over.
     pub(crate) deadline: Option<Instant>,
+    /// Ready when the call is killed.
+    pub(crate) watch: Option<KillWatch>,
     /// Only the head was asked for.
     pub(crate) is_head: bool,
 }
@@ -55,7 +57,7 @@ pub(crate) async fn forward(
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     *headers = head.headers.clone();
-    prepare_request(headers, &host(provider));
+    prepare_request(headers, &provider.base.host_header);
     let settings = app.settings.load();
     // Another API may want to see whose token it is.
     let token = settings.jwt.as_ref().filter(|_| route.rule.is_none()).map(|jwt| &jwt.settings().header);
@@ -83,14 +85,15 @@ pub(crate) async fn forward(
             None => sent.await,
         }
     };
-    let answer = match or_killed(sent, ticket.watch()).await {
+    let mut watch = ticket.watch();
+    let answer = match or_killed(sent, watch.as_mut()).await {
         Ok(answer) => answer,
         Err(kill) => return Err(ticket.killed(&kill)),
     };
     match answer {
         Ok(response) => {
             let is_head = head.method == Method::HEAD;
-            Ok(Forwarded { response, provider: provider.clone(), asked, deadline, is_head })
+            Ok(Forwarded { response, provider: provider.clone(), asked, deadline, watch, is_head })
         }
         Err(failure) => Err(unanswered(route, &failure, ticket)),
     }
@@ -103,10 +106,6 @@ fn path_and_query<'a>(head: &'a Parts, path: &'a str, has_key: bool) -> Cow<'a, 
         kept if kept.is_empty() && !query.is_empty() => Cow::Borrowed(path),
         kept => Cow::Owned(format!("{path}?{kept}")),
     }
-}
-
-fn host(provider: &Provider) -> HeaderValue {
-    HeaderValue::from_str(provider.base.authority.as_str()).unwrap_or_else(|_| HeaderValue::from_static("upstream"))
 }
 
 fn unanswered(route: &Route<'_>, failure: &NoAnswer, ticket: &mut Ticket) -> Refusal {

@@ -126,7 +126,8 @@ pub(crate) async fn judge(
         if let Some(judgement) = decide(&facts, rates, loops, dlp, || spending.reserve(app)) {
             break judgement;
         }
-        if let Err(refusal) = spending.wait(app, &tree, ticket).await {
+        // Rare, and on its own: calls that do not wait carry nothing of it.
+        if let Err(refusal) = Box::pin(spending.wait(app, &tree, ticket)).await {
             break Judgement { verdict: Err(refusal.into()), would_stop: Vec::new() };
         }
     };
@@ -143,7 +144,7 @@ pub(crate) async fn judge(
         Ok(permit) => Ok(Judged { permit, edits, inspector }),
         Err(stop) => {
             if let Some(consequence) = stop.consequence {
-                app.follow(agent, *consequence).await;
+                Box::pin(app.follow(agent, *consequence)).await;
             }
             Err(stop.refusal)
         }

@@ -31,7 +31,7 @@ pub(crate) struct Watched {
 pub(crate) struct KillWatch(Pin<Box<dyn Future<Output = Arc<Kill>> + Send + Sync>>);
 
 /// Waits for something, unless the call is killed before.
-pub(crate) async fn or_killed<T>(work: impl Future<Output = T>, watch: Option<KillWatch>) -> Result<T, Arc<Kill>> {
+pub(crate) async fn or_killed<T>(work: impl Future<Output = T>, watch: Option<&mut KillWatch>) -> Result<T, Arc<Kill>> {
     let Some(watch) = watch else { return Ok(work.await) };
     tokio::select! {
         biased;
@@ -43,6 +43,10 @@ pub(crate) async fn or_killed<T>(work: impl Future<Output = T>, watch: Option<Ki
 impl Watched {
     /// The kill that stops the call.
     pub(crate) fn kill(&self, app: &App, snapshot: &Snapshot) -> Option<Arc<Kill>> {
+        // As a rule nothing is, and then nothing of the call needs to be read.
+        if snapshot.kills.is_empty() {
+            return None;
+        }
         // The provider decodes it too, and may not care about slashes.
         let decoded = |path| percent_decode_str(path).decode_utf8_lossy();
         let (sent, routed, plain) = (decoded(self.head.uri.path()), decoded(&self.path), plain_path(&self.path));

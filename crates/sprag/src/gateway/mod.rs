@@ -87,7 +87,8 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     if route.rule.is_none() && route::asks_for_websocket(&head.headers) {
         return respond::no_websocket(&route);
     }
-    let mut ticket = Ticket::new(app.clone(), &route, &head, arrived);
+    // On its own: it goes from hand to hand, and a future has room for each of them.
+    let mut ticket = Box::new(Ticket::new(app.clone(), &route, &head, arrived));
     let mut audience = Audience::new(settings.clone(), &route, &head);
     let sent = send(&app, &settings, &route, &head, body, &mut audience, &mut ticket).await;
     let delay = ticket.delay();
@@ -153,7 +154,7 @@ async fn send(
     ticket.mark_permitted(permit.advice());
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);
-        killed::or_killed(wait, ticket.watch()).await.unwrap_or_else(|kill| Err(ticket.killed(&kill)))?;
+        killed::or_killed(wait, ticket.watch().as_mut()).await.unwrap_or_else(|kill| Err(ticket.killed(&kill)))?;
         ticket.mark_delayed(delay);
     }
 

@@ -30,7 +30,7 @@ use super::ticket::{Settling, Ticket};
 pub struct Observed {
     upstream: Incoming,
     reader: Reader,
-    ticket: Ticket,
+    ticket: Box<Ticket>,
     audience: Audience,
     /// How the metadata of this answer is written; None when it is not.
     metadata: Option<Signature>,
@@ -74,12 +74,13 @@ impl Observed {
     pub(crate) fn new(
         upstream: Incoming,
         reader: Reader,
-        ticket: Ticket,
+        ticket: Box<Ticket>,
         audience: Audience,
         metadata: Option<Signature>,
         patience: Patience,
+        killed: Option<KillWatch>,
     ) -> Observed {
-        let (out, trailers, killed) = (VecDeque::new(), None, ticket.watch());
+        let (out, trailers) = (VecDeque::new(), None);
         let listener = ticket.listener().filter(|_| reader.is_events());
         Observed {
             upstream,

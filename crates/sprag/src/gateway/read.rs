@@ -34,7 +34,8 @@ pub(crate) async fn read(mut body: Incoming, limit: usize, is_expecting: bool) -
     }
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
-    loop {
+    // A body of known length is over with its last byte: asking for more would only wait for another turn.
+    while !body.is_end_stream() {
         let frame = match tokio::time::timeout(BODY_IDLE, body.frame()).await {
             Err(_) => return Err(Unread::TooSlow),
             Ok(None) => break,

@@ -40,7 +40,7 @@ const FAIRVISOR_LOOP_DELAY: HeaderName = HeaderName::from_static("x-fairvisor-lo
 pub(crate) fn refuse(
     audience: &Audience,
     refusal: Refusal,
-    mut ticket: Ticket,
+    mut ticket: Box<Ticket>,
 ) -> impl Future<Output = Response<Body>> + use<> {
     let response = refused(audience, refusal, &mut ticket);
     let farewell = ticket.take_farewell();

@@ -174,7 +174,7 @@ impl Spending {
         let model = event.model.as_deref().unwrap_or_default();
         let lead = app.pilots.lead(xxh3_64(model.as_bytes()));
         // Who is killed meanwhile is refused by the judge.
-        self.pilot = or_killed(lead, ticket.watch()).await.ok().flatten();
+        self.pilot = or_killed(lead, ticket.watch().as_mut()).await.ok().flatten();
         self.is_behind = false;
         // Whoever was ahead has shown meanwhile what such a call costs.
         self.expect(app.state.habits(&event.agent, model));
