@@ -10,6 +10,7 @@ use sprag_core::wire::refusal::stream_error;
 use sprag_core::wire::{Call, Client, Dialect, Family, Refusal};
 use sprag_store::catalog::KeyEntry;
 
+use super::headers::first;
 use super::route::Route;
 use crate::config::file::Compat;
 use crate::config::{Responses, Settings};
@@ -100,6 +101,6 @@ fn unmark(value: &mut Value, mark: &str) {
 }
 
 fn client(headers: &HeaderMap) -> Client {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: &str| first(headers, name).and_then(|value| value.to_str().ok());
     Client::of(text("user-agent"), text("originator"))
 }

@@ -18,14 +18,19 @@ use super::route::Route;
 use crate::config::{Auth, Provider};
 
 /// Headers in which clients put their credential.
-pub(super) const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
+pub(super) static CREDENTIALS: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+    HeaderName::from_static("api-key"),
+];
 /// Parameters that providers take for one.
 const PARAMETERS: [&str; 4] = ["key", "api_key", "api-key", "access_token"];
 
 /// Secrets of virtual keys in the places where clients put a credential, all of them.
 pub(super) fn virtual_keys(head: &Parts) -> Vec<Cow<'_, [u8]>> {
     let is_secret = |word: &&[u8]| word.starts_with(KEY_PREFIX.as_bytes());
-    let values = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(*name)).map(HeaderValue::as_bytes);
+    let values = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(name)).map(HeaderValue::as_bytes);
     // After any scheme, and each of several that somebody put into one line.
     let words = values.flat_map(|value| value.split(|b| *b == b',' || b.is_ascii_whitespace()));
     let in_headers = words.filter(is_secret).map(Cow::Borrowed);
@@ -50,7 +55,7 @@ pub(super) fn replace(
     if !has_key {
         return Ok(());
     }
-    for name in CREDENTIALS.into_iter().chain(token.map(HeaderName::as_str)) {
+    for name in CREDENTIALS.iter().chain(token) {
         headers.remove(name);
     }
     headers.remove(COOKIE);
@@ -120,7 +125,7 @@ pub(super) fn credential_for<'a>(head: &'a Parts, route: &Route<'_>) -> Option<C
     };
     let places: Vec<&str> = match (route.rule, header, provider.family) {
         // Nobody knows where another API looks.
-        (Some(_), ..) => CREDENTIALS.to_vec(),
+        (Some(_), ..) => CREDENTIALS.iter().map(HeaderName::as_str).collect(),
         // What the configuration sets stands in for it.
         (None, Some(name), _) if provider.headers.contains_key(name) => return None,
         (None, Some(name), Family::Anthropic | Family::Gemini) if name != AUTHORIZATION => vec![name, "authorization"],

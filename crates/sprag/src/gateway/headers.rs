@@ -1,18 +1,46 @@
 //! Headers on their way through: what is between two machines only, what is Sprag's own, what stays.
 
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
 use super::encoding::READABLE;
 
 /// Headers that concern one connection only.
-const HOP_BY_HOP: [HeaderName; 4] = [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE];
-const HOP_BY_HOP_OTHERS: [&str; 4] = ["keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization"];
+static HOP_BY_HOP: [HeaderName; 8] = [
+    CONNECTION,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
 
-/// Headers of a request that are for Sprag and not for the provider.
-const OWN: [&str; 4] = ["x-sprag-run-id", "x-sprag-parent-run-id", "x-sprag-agent", "x-agentwall-run-id"];
+/// Headers of a request that do not go on: those for Sprag, and what is said anew of the body.
+static NOT_SENT: [HeaderName; 7] = [
+    HeaderName::from_static("x-sprag-run-id"),
+    HeaderName::from_static("x-sprag-parent-run-id"),
+    HeaderName::from_static("x-sprag-agent"),
+    HeaderName::from_static("x-agentwall-run-id"),
+    TRAILER,
+    EXPECT,
+    CONTENT_LENGTH,
+];
+
+/// With so many headers at most, comparing their names is quicker than a look-up, which reads the name that is asked for
+/// letter by letter.
+const FEW: usize = 24;
+
+/// The first value of a header, by its name in small letters.
+pub(crate) fn first<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h HeaderValue> {
+    if headers.len() > FEW {
+        return headers.get(name);
+    }
+    headers.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
+}
 
 /// Removes what belongs to one connection, also what `Connection` names.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
@@ -28,10 +56,13 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    for name in HOP_BY_HOP {
-        headers.remove(name);
-    }
-    for name in HOP_BY_HOP_OTHERS {
+    remove_where(headers, |name| HOP_BY_HOP.contains(name));
+}
+
+/// Removes headers by their names. Few of those that could be meant are there.
+fn remove_where(headers: &mut HeaderMap, is_meant: impl Fn(&HeaderName) -> bool) {
+    let meant: Vec<HeaderName> = headers.keys().filter(|name| is_meant(name)).cloned().collect();
+    for name in meant {
         headers.remove(name);
     }
 }
@@ -44,12 +75,7 @@ pub(crate) fn prepare_request(headers: &mut HeaderMap, host: &HeaderValue) {
     if takes_trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
-    headers.remove(TRAILER);
-    for name in OWN {
-        headers.remove(name);
-    }
-    headers.remove(EXPECT);
-    headers.remove(CONTENT_LENGTH);
+    remove_where(headers, |name| NOT_SENT.contains(name));
     headers.insert(HOST, host.clone());
 }
 
@@ -103,6 +129,21 @@ mod tests {
         let mut left: Vec<_> = map.iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
         left.sort_unstable();
         assert_eq!(left, [("authorization", "Bearer k"), ("host", "api.example.com"), ("x-agent-id", "a")]);
+    }
+
+    #[test]
+    fn the_first_value_is_found_among_few_and_among_many() {
+        let mut map = headers(&[("x-a", "1"), ("authorization", "Bearer k")]);
+        map.append("x-a", HeaderValue::from_static("2"));
+        let told = |map: &HeaderMap, name| first(map, name).map(|value| value.to_str().unwrap().to_owned());
+        for extra in [0, FEW] {
+            for number in 0..extra {
+                map.insert(HeaderName::try_from(format!("x-{number}")).unwrap(), HeaderValue::from_static("n"));
+            }
+            assert_eq!(told(&map, "x-a").as_deref(), Some("1"), "{extra}");
+            assert_eq!(told(&map, "authorization").as_deref(), Some("Bearer k"), "{extra}");
+            assert_eq!(told(&map, "x-b"), None, "{extra}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use sprag_store::RunKey;
 use sprag_store::state::State;
 
 use super::credentials::{CREDENTIALS, credential_for, query_keys};
+use super::headers::first;
 use super::route::Route;
 use super::ticket::TicketRun;
 use crate::app::App;
@@ -98,7 +99,7 @@ pub(crate) fn identify(
 ) -> Result<Caller, BadName> {
     let Naming { scanner, command } = naming;
     let headers = &head.headers;
-    let header = |name: &str| headers.get(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
+    let header = |name: &str| first(headers, name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     refuse_unreadable(headers)?;
     let (agent, scope) = match key {
         Some(key) => (key.agent.clone(), Scope::of_key(&key.agent, &key.id)),
@@ -177,7 +178,7 @@ pub(crate) fn agent(
     in_body: Option<&str>,
 ) -> Result<AgentName, BadName> {
     let in_path = in_path.map(percent_decoded);
-    let header = |name: &&str| headers.get(*name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
+    let header = |name: &&str| first(headers, name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     let named = in_path.as_deref().or_else(|| AGENT_HEADERS.iter().find_map(header)).or(in_body);
     if named.is_some_and(|name| holds_secret(scanner, name)) {
         return Err(BadName::Secret);
@@ -229,7 +230,7 @@ fn look_up(known: Known<'_>, clue: &Clue, now: Timestamp) -> Option<RunKey> {
 }
 
 fn refuse_unreadable(headers: &HeaderMap) -> Result<(), BadName> {
-    let is_unreadable = |name: &&str| headers.get(*name).is_some_and(|v| std::str::from_utf8(v.as_bytes()).is_err());
+    let is_unreadable = |name: &&str| first(headers, name).is_some_and(|v| std::str::from_utf8(v.as_bytes()).is_err());
     if RUN_HEADERS.iter().any(is_unreadable) {
         return Err(BadName::Run("has a character that is not printable"));
     }
@@ -241,14 +242,14 @@ fn refuse_unreadable(headers: &HeaderMap) -> Result<(), BadName> {
 
 /// What proves who the caller is: a header, or Gemini's `?key=`.
 fn credential(head: &Parts) -> Option<Cow<'_, [u8]>> {
-    let header = CREDENTIALS.iter().find_map(|name| head.headers.get(*name)).map(|value| value.as_bytes().into());
+    let header = CREDENTIALS.iter().find_map(|name| head.headers.get(name)).map(|value| value.as_bytes().into());
     header.or_else(|| query_keys(head).next())
 }
 
 /// Names for everything in a request that may be its credential, by which it can be killed: the beginning of each
 /// SHA-256. All of them, because the provider may look at another one than Sprag.
 pub(crate) fn key_ids(head: &Parts) -> Vec<String> {
-    let headers = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(*name)).map(|value| value.as_bytes().into());
+    let headers = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(name)).map(|value| value.as_bytes().into());
     headers.chain(query_keys(head)).map(|credential: Cow<'_, [u8]>| key_id(&credential)).collect()
 }
 
