@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -17,10 +19,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::closing;
+use super::one_timer::OneTimer;
 use super::write_timeout::WriteTimeout;
 
 /// Bounds of one listener.
@@ -63,6 +67,21 @@ struct Stop {
     cut: CancellationToken,
     /// Everything that runs for a connection.
     tasks: TaskTracker,
+}
+
+/// What a connection has asked for.
+#[derive(Default)]
+struct Asking {
+    has_asked: AtomicBool,
+    is_draining: AtomicBool,
+    /// A request came while draining.
+    last: Notify,
+}
+
+/// What a connection is told from outside.
+enum Told {
+    Drain,
+    Cut,
 }
 
 /// Serves connections until `shutdown`, then lets the answers under way finish. True when all of them did; the others
@@ -136,7 +155,7 @@ where
     let mut builder = auto::Builder::new(stop.clone());
     builder
         .http1()
-        .timer(TokioTimer::new())
+        .timer(OneTimer::default())
         .header_read_timeout(limits.header_read_timeout)
         .max_buf_size(limits.max_header_bytes.max(MIN_HEADER_BYTES));
     builder
@@ -145,49 +164,60 @@ where
         .max_concurrent_streams(HTTP2_STREAMS)
         .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(Some(HTTP2_PING));
-    let has_asked = Arc::new(AtomicBool::new(false));
-    let is_draining = Arc::new(AtomicBool::new(false));
-    let last_asked = Arc::new(Notify::new());
-    let (asked, draining, last) = (has_asked.clone(), is_draining.clone(), last_asked.clone());
+    let asking = Arc::new(Asking::default());
+    let asked = asking.clone();
     let service = service_fn(move |request| {
-        asked.store(true, Ordering::Relaxed);
-        if draining.load(Ordering::Relaxed) {
-            last.notify_one();
+        asked.has_asked.store(true, Ordering::Relaxed);
+        if asked.is_draining.load(Ordering::Relaxed) {
+            asked.last.notify_one();
         }
-        let answer = handle(peer, request);
-        async move { Ok::<_, Infallible>(answer.await) }
+        // Given back with the head of the answer: the connection may go on with its body for long.
+        Box::pin(handle(peer, request)).map(Ok::<_, Infallible>)
     });
     let stream = WriteTimeout::new(stream, STALLED);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // The time for headers begins only when the version of HTTP is known, so silence before that is bounded here.
-    let silence = async {
-        tokio::time::sleep(limits.header_read_timeout).await;
-        if has_asked.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
-        }
-    };
-    let mut silence = pin!(silence);
-    let draining = async {
-        stop.drain.cancelled().await;
-        is_draining.store(true, Ordering::Relaxed);
-        let _ = tokio::time::timeout(LAST_REQUEST, last_asked.notified()).await;
-    };
-    let mut draining = pin!(draining);
-    let mut is_last = false;
+    let asked_by = Instant::now() + limits.header_read_timeout;
+    // A connection goes on many times for each request, and is told something from outside once: what may tell it
+    // is asked only after it woke up.
+    let mut told = FuturesUnordered::new();
+    told.push(next_told(&stop, false, &asking, asked_by));
     let ended = loop {
         tokio::select! {
+            biased;
             ended = connection.as_mut() => break ended,
-            () = draining.as_mut(), if !is_last => {
-                is_last = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = stop.cut.cancelled() => return,
-            () = silence.as_mut() => return,
+            Some(what) = told.next() => match what {
+                Told::Drain => {
+                    connection.as_mut().graceful_shutdown();
+                    told.push(next_told(&stop, true, &asking, asked_by));
+                }
+                Told::Cut => return,
+            },
         }
     };
     // Clients hang up in the middle all the time; what that means for a call is settled by its ticket.
     if let Err(error) = ended {
         tracing::debug!(%peer, %error, "connection ended early");
+    }
+}
+
+/// Waits for what a connection is told next.
+async fn next_told(stop: &Stop, is_last: bool, asking: &Asking, asked_by: Instant) -> Told {
+    // The time for headers begins only when the version of HTTP is known, so silence before that is bounded here.
+    let silence = async {
+        tokio::time::sleep_until(asked_by).await;
+        if asking.has_asked.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
+    let draining = async {
+        stop.drain.cancelled().await;
+        asking.is_draining.store(true, Ordering::Relaxed);
+        let _ = tokio::time::timeout(LAST_REQUEST, asking.last.notified()).await;
+    };
+    tokio::select! {
+        () = draining, if !is_last => Told::Drain,
+        () = stop.cut.cancelled() => Told::Cut,
+        () = silence => Told::Cut,
     }
 }
 

@@ -3,6 +3,7 @@
 mod aside;
 mod closing;
 mod listener;
+mod one_timer;
 mod write_timeout;
 
 pub use aside::Aside;
