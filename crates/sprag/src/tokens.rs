@@ -3,8 +3,10 @@
 //! The tokenizers are large and slow to load, so they are loaded on first use, and nothing here runs on the request
 //! path. What is counted is an estimate and is marked as one.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use memchr::memmem::Finder;
 use serde_json::Value;
 use sprag_core::limits::COUNTS_AT_ONCE;
 use sprag_core::usage::{BYTES_PER_TOKEN, Usage};
@@ -21,6 +23,10 @@ const INLINED_BYTES: usize = 64;
 /// Where a body says of what kind it inlines something, and how near to it.
 const KINDS: [&[u8]; 3] = [b"\"media_type\"", b"\"mimeType\"", b"\"mime_type\""];
 const KIND_BYTES: usize = 256;
+
+/// What stands before base64: in a data URL, or in a field called data. Prepared once, for every body is searched.
+static MARKERS: LazyLock<[Finder<'static>; 3]> =
+    LazyLock::new(|| [";base64,", "\"data\":\"", "\"data\": \""].map(Finder::new));
 
 /// What is kept of a prompt in case its tokens must be counted.
 #[derive(Clone, Debug, Default)]
@@ -78,10 +84,9 @@ impl PromptSample {
     }
 }
 
-/// The next place where base64 may begin: in a data URL, or in a field called data.
+/// The next place where base64 may begin.
 fn marker_end(rest: &[u8]) -> Option<usize> {
-    let end_of = |marker: &[u8]| memchr::memmem::find(rest, marker).map(|at| at + marker.len());
-    [end_of(b";base64,"), end_of(b"\"data\":\""), end_of(b"\"data\": \"")].into_iter().flatten().min()
+    MARKERS.iter().filter_map(|marker| Some(marker.find(rest)? + marker.needle().len())).min()
 }
 
 /// Whether base64 between `before` and `after` stands where requests have their pictures: in the address of one, or in a
