@@ -102,7 +102,7 @@ fn every_key_of_a_busy_scene_has_a_time_to_live() {
         added,
         known: added,
     };
-    let spent = MissedAccount { id: everything(0).id, span: DAY, spent: NanoUsd(3) };
+    let spent = MissedAccount { id: everything(0).id, span: DAY, spent: NanoUsd(3), before: NanoUsd(9) };
     let missed = |name: &str| Missed {
         id: name.into(),
         runs: vec![missed_run("r1"), missed_run("alone")],
