@@ -11,6 +11,7 @@ mod elsewhere;
 mod embedded;
 mod handover;
 mod ingest;
+mod insert;
 mod line;
 mod open_calls;
 mod query;
@@ -24,6 +25,7 @@ mod spent;
 mod spool;
 mod sqlite;
 mod tally;
+mod values;
 
 use std::sync::Arc;
 use std::time::Duration;

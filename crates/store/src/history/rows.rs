@@ -1,7 +1,7 @@
 //! An event as a row of the database, and back.
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row};
 use serde::Serialize;
 use serde::de::value::Error as WordError;
 use serde::de::{DeserializeOwned, IntoDeserializer};
@@ -12,6 +12,8 @@ use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 
+use super::insert::Inserter;
+
 /// The columns that [`read`] takes, in its order.
 pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, \
     model, stream, status, ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, \
@@ -19,68 +21,9 @@ pub(super) const COLUMNS: &str = "seq, id, at, kind, agent, run_id, step, parent
     blocked, block_reason, error, act, verdict, shadow, key, would_block, dlp, \
     level, evidence, saved_nano";
 
-const INSERT: &str = "
-INSERT INTO events (id, at, kind, agent, run_id, step, parent, origin, provider, dialect, path, model, stream, status,
-    ending, total_ms, first_byte_ms, overhead_us, input, cache_read, cache_write, cache_write_1h, output, reasoning,
-    audio_input, audio_output, estimated, cost_nano, unpriced, finish, tools, blocked, block_reason, error, act,
-    verdict, shadow, key, would_block, dlp, level, evidence, saved_nano)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
-    ?43)
-ON CONFLICT (id) DO NOTHING";
-
 /// Inserts an event. False if its id is known already.
 pub(super) fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
-    let run = event.run.as_ref();
-    let usage = event.usage.as_ref();
-    let tokens = |part: fn(&Usage) -> u64| usage.map(|usage| clamp(part(usage)));
-    let tools = (!event.tools.is_empty()).then(|| serde_json::to_string(&event.tools).unwrap_or_default());
-    let inserted = connection.prepare_cached(INSERT)?.execute(params![
-        event.id,
-        event.at.0,
-        word(&event.kind),
-        event.agent.as_str(),
-        run.map(|run| run.id.as_str()),
-        run.map(|run| run.step),
-        run.and_then(|run| run.parent.as_ref()).map(RunId::as_str),
-        run.map(|run| word(&run.origin)),
-        event.provider,
-        word(&event.dialect),
-        event.path,
-        event.model,
-        event.stream,
-        event.status,
-        word(&event.ending),
-        event.total_ms,
-        event.first_byte_ms,
-        event.overhead_us,
-        tokens(|u| u.input),
-        tokens(|u| u.cache_read),
-        tokens(|u| u.cache_write),
-        tokens(|u| u.cache_write_1h),
-        tokens(|u| u.output),
-        tokens(|u| u.reasoning),
-        tokens(|u| u.audio_input),
-        tokens(|u| u.audio_output),
-        usage.map(|usage| usage.estimated),
-        event.cost.map(|cost| cost.0),
-        event.unpriced,
-        event.finish,
-        tools,
-        event.blocked,
-        event.block_reason,
-        event.error,
-        json(event.act.as_ref()),
-        json(event.verdict.as_ref()),
-        json(event.shadow.as_ref()),
-        event.key,
-        json((!event.would_block.is_empty()).then_some(&event.would_block)),
-        json(event.dlp.as_ref()),
-        event.level.map(f64::from),
-        event.evidence.as_ref().map(StepEvidence::as_bytes),
-        event.saved.map(|saved| saved.0),
-    ])?;
-    Ok(inserted == 1)
+    Inserter::new(connection)?.one(event)
 }
 
 /// Reads [`COLUMNS`]: the row's number and the event.

@@ -20,7 +20,13 @@ const BY_ITSELF: &str = "sprag";
 /// Refusals that follow from the stop of a run.
 const HELD: [&str; 2] = ["run_killed", "run_paused"];
 
-/// Sets what refusing the request has saved; to be called once for each event, after it was inserted.
+/// Whether [`count`] has anything to look up. Most events are neither acts nor refusals.
+pub(super) fn concerns(event: &Event) -> bool {
+    event.run.is_some() && (event.act.is_some() || event.blocked && event.ending == Ending::Refused)
+}
+
+/// Sets what refusing the request has saved; to be called once for each event that it [`concerns`], after it was inserted
+/// and before any that came later.
 pub(super) fn count(transaction: &Transaction<'_>, event: &mut Event) -> rusqlite::Result<()> {
     let Some(run) = &event.run else { return Ok(()) };
     if let Some(act) = &event.act {

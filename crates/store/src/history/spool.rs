@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use foldhash::fast::RandomState;
 use sprag_core::event::Event;
 use sprag_core::limits::{EVENT_LINE_BYTES, OPEN_CALLS, SPOOL_HELD_BYTES};
 use xxhash_rust::xxh3::xxh3_128;
@@ -85,7 +86,7 @@ struct Writer {
     /// Whole lines that could not be written.
     held: Vec<u8>,
     /// Hashes of the ids of calls that are on record as under way. Also those whose event was lost: on disk they are open.
-    open: HashSet<u128>,
+    open: HashSet<u128, RandomState>,
     problem: Option<String>,
     complaint: Complaint,
     status: SpoolStatus,
@@ -108,7 +109,7 @@ impl Spool {
             closed_bytes: closed.iter().map(|segment| segment.bytes).sum(),
             closed,
             held: Vec::new(),
-            open: HashSet::new(),
+            open: HashSet::default(),
             problem: None,
             complaint: Complaint::default(),
             status: SpoolStatus::default(),

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use sprag_core::event::Event;
 
+use super::insert::{Inserter, ROWS_AT_ONCE};
 use super::line::{Line, read_line};
 use super::open_calls::Journal;
-use super::rows;
 use super::saved;
 use super::segment::for_each_line;
 use super::tally::Tally;
@@ -23,42 +24,140 @@ pub(super) struct Ingested {
     pub(super) unreadable: u64,
 }
 
+/// How events are inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// The cheap way, which fails where an id is known.
+    ManyAtOnce,
+    OneByOne,
+}
+
+/// Where it went wrong.
+enum Failed {
+    File(StoreError),
+    Database(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Failed {
+        Failed::Database(error)
+    }
+}
+
 /// Inserts a file's events and adds the new ones to the totals, all or nothing. May be repeated.
 pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<Ingested, StoreError> {
-    let failed = |error| StoreError::database("take events in")(error);
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    let mut ingested = Ingested::default();
-    let mut tally = Tally::default();
-    let mut journal = Journal::begin(&transaction).map_err(failed)?;
+    let taken = match take_in(connection, path, Pace::ManyAtOnce) {
+        // A file that was read before, or an event that was handed over twice.
+        Err(Failed::Database(error)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            take_in(connection, path, Pace::OneByOne)
+        }
+        taken => taken,
+    };
+    taken.map_err(|failed| match failed {
+        Failed::File(error) => error,
+        Failed::Database(error) => StoreError::database("take events in")(error),
+    })
+}
+
+fn take_in(connection: &mut Connection, path: &Path, pace: Pace) -> Result<Ingested, Failed> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut batch = Batch::begin(&transaction, pace)?;
     let mut outcome = Ok(());
     for_each_line(path, |line| {
-        if line.is_empty() || outcome.is_err() {
-            return;
+        if outcome.is_ok() {
+            outcome = batch.take(line);
         }
-        let mut event = match read_line(line) {
-            Some(Line::Event(event)) => event,
-            Some(Line::Open(call)) => return journal.open(*call),
-            None => {
-                ingested.unreadable += 1;
-                return;
-            }
-        };
-        journal.close(&event.id);
-        let inserted = rows::insert(&transaction, &event)
-            .and_then(|is_new| if is_new { saved::count(&transaction, &mut event).map(|()| true) } else { Ok(false) });
-        match inserted {
-            Ok(true) => {
-                ingested.new += 1;
-                tally.add(&event);
-            }
-            Ok(false) => ingested.known += 1,
-            Err(error) => outcome = Err(error),
-        }
-    })?;
-    outcome
-        .and_then(|()| tally.apply(&transaction))
-        .and_then(|()| journal.apply(&transaction))
-        .and_then(|()| transaction.commit())
-        .map_err(failed)?;
+    })
+    .map_err(Failed::File)?;
+    outcome?;
+    let ingested = batch.finish()?;
+    transaction.commit()?;
     Ok(ingested)
+}
+
+/// What one transaction takes in.
+struct Batch<'t> {
+    transaction: &'t Transaction<'t>,
+    pace: Pace,
+    insert: Inserter<'t>,
+    /// Events that wait until one statement takes them all.
+    waiting: Vec<Box<Event>>,
+    journal: Journal,
+    tally: Tally,
+    ingested: Ingested,
+}
+
+impl<'t> Batch<'t> {
+    fn begin(transaction: &'t Transaction<'t>, pace: Pace) -> rusqlite::Result<Batch<'t>> {
+        Ok(Batch {
+            transaction,
+            pace,
+            insert: Inserter::new(transaction)?,
+            waiting: Vec::with_capacity(ROWS_AT_ONCE),
+            journal: Journal::begin(transaction)?,
+            tally: Tally::default(),
+            ingested: Ingested::default(),
+        })
+    }
+
+    fn take(&mut self, line: &[u8]) -> rusqlite::Result<()> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        match read_line(line) {
+            Some(Line::Event(event)) => {
+                self.journal.close(&event.id);
+                self.insert(event)
+            }
+            Some(Line::Open(call)) => {
+                self.journal.open(*call);
+                Ok(())
+            }
+            None => {
+                self.ingested.unreadable += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn insert(&mut self, event: Box<Event>) -> rusqlite::Result<()> {
+        if self.pace == Pace::OneByOne || saved::concerns(&event) {
+            self.insert_waiting()?;
+            return self.insert_one(event);
+        }
+        self.waiting.push(event);
+        if let Ok(events) = self.waiting.as_slice().try_into() {
+            self.insert.many(events)?;
+            for event in self.waiting.drain(..) {
+                self.tally.add(&event);
+            }
+            self.ingested.new += ROWS_AT_ONCE as u64;
+        }
+        Ok(())
+    }
+
+    fn insert_waiting(&mut self) -> rusqlite::Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.drain(..).try_for_each(|event| self.insert_one(event))?;
+        self.waiting = waiting;
+        Ok(())
+    }
+
+    fn insert_one(&mut self, mut event: Box<Event>) -> rusqlite::Result<()> {
+        if !self.insert.one(&event)? {
+            self.ingested.known += 1;
+            return Ok(());
+        }
+        saved::count(self.transaction, &mut event)?;
+        self.tally.add(&event);
+        self.ingested.new += 1;
+        Ok(())
+    }
+
+    fn finish(mut self) -> rusqlite::Result<Ingested> {
+        self.insert_waiting()?;
+        self.tally.apply(self.transaction)?;
+        self.journal.apply(self.transaction)?;
+        Ok(self.ingested)
+    }
 }

@@ -1,6 +1,7 @@
 //! Sums over the events of one batch, so that a batch costs one update per run, agent and slot of time.
 
-mod series;
+mod over_time;
+mod runs;
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,9 @@ use rusqlite::{Transaction, params};
 use sprag_core::event::{Act, ActKind, Ending, Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 
-use self::series::Series;
-pub(super) use self::series::{DAY_MS, MINUTE_MS};
+use self::over_time::OverTime;
+pub(super) use self::over_time::{DAY_MS, MINUTE_MS};
+use self::runs::{RunSums, RunUpsert};
 use super::rows::{clamp, word};
 
 /// Length of a slot of the `spend` table.
@@ -18,11 +20,10 @@ pub(super) const SLOT_MS: i64 = 15 * 60 * 1000;
 /// What a batch adds to the totals. Ordered, so that the same events always make the same rows.
 #[derive(Default)]
 pub(super) struct Tally {
-    runs: BTreeMap<(AgentName, RunId), RunSums>,
-    agents: BTreeMap<AgentName, Sums>,
-    slots: BTreeMap<(i64, AgentName), Sums>,
+    runs: BTreeMap<AgentName, BTreeMap<RunId, RunSums>>,
+    /// By minute and agent. All other sums over time are made of these.
+    minutes: BTreeMap<i64, BTreeMap<AgentName, Sums>>,
     keys: BTreeMap<(String, i64), Sums>,
-    series: Series,
     /// What was last done about a run.
     acts: BTreeMap<(AgentName, RunId), (i64, RunRecord, Act)>,
 }
@@ -44,15 +45,6 @@ struct Sums {
     last_at: i64,
 }
 
-struct RunSums {
-    sums: Sums,
-    record: RunRecord,
-    provider: String,
-    model: Option<String>,
-    /// When the call that `provider` and `model` come from arrived.
-    latest_at: i64,
-}
-
 impl Tally {
     /// Adds an event that was not known before.
     pub(super) fn add(&mut self, event: &Event) {
@@ -64,71 +56,23 @@ impl Tally {
             return;
         }
         let sums = Sums::of(event);
-        self.series.add(event.at.0, &event.agent, &sums);
-        self.agents.entry(event.agent.clone()).or_default().add(&sums);
-        let slot = event.at.0.div_euclid(SLOT_MS);
-        self.slots.entry((slot, event.agent.clone())).or_default().add(&sums);
+        let minute = self.minutes.entry(event.at.0.div_euclid(MINUTE_MS)).or_default();
+        minute.entry(event.agent.clone()).or_default().add(&sums);
         if let Some(key) = &event.key {
-            self.keys.entry((key.clone(), slot)).or_default().add(&sums);
+            self.keys.entry((key.clone(), event.at.0.div_euclid(SLOT_MS))).or_default().add(&sums);
         }
         let Some(record) = &event.run else { return };
-        let run = self.runs.entry((event.agent.clone(), record.id.clone())).or_insert_with(|| RunSums {
-            sums: Sums::default(),
-            record: record.clone(),
-            provider: String::new(),
-            model: None,
-            latest_at: i64::MIN,
-        });
-        run.sums.add(&sums);
-        if event.at.0 >= run.latest_at {
-            run.latest_at = event.at.0;
-            if !event.provider.is_empty() {
-                run.provider.clone_from(&event.provider);
-            }
-            run.model = event.model.clone().or_else(|| run.model.take());
-        }
-        if run.record.parent.is_none() {
-            run.record.parent.clone_from(&record.parent);
-        }
+        let runs = self.runs.entry(event.agent.clone()).or_default();
+        runs.entry(record.id.clone()).or_insert_with(|| RunSums::new(record)).add(event, record, &sums);
     }
 
     /// Writes the sums into the totals.
     pub(super) fn apply(self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        let mut new_runs: BTreeMap<AgentName, i64> = BTreeMap::new();
-        let mut upsert = transaction.prepare_cached(UPSERT_RUN)?;
-        for ((agent, id), run) in &self.runs {
-            let s = &run.sums;
-            let steps: i64 = upsert.query_row(
-                params![
-                    agent.as_str(),
-                    id.as_str(),
-                    run.record.parent.as_ref().map(RunId::as_str),
-                    word(&run.record.origin),
-                    run.provider,
-                    run.model,
-                    s.steps,
-                    s.input,
-                    s.cached,
-                    s.output,
-                    s.cost_nano,
-                    s.unpriced,
-                    s.estimated,
-                    s.blocked,
-                    s.errors,
-                    s.first_at,
-                    s.last_at,
-                    s.saved_nano
-                ],
-                |row| row.get(0),
-            )?;
-            // A known run had a step, unless it was killed before its first one.
-            if steps == s.steps {
-                *new_runs.entry(agent.clone()).or_default() += 1;
-            }
-        }
+        let new_runs = self.apply_runs(transaction)?;
         self.apply_acts(transaction)?;
+        let sums = OverTime::of(&self.minutes);
         let mut upsert = transaction.prepare_cached(UPSERT_AGENT)?;
-        for (agent, s) in &self.agents {
+        for (agent, s) in &sums.agents {
             let runs = new_runs.get(agent).copied().unwrap_or(0);
             upsert.execute(params![
                 agent.as_str(),
@@ -147,7 +91,7 @@ impl Tally {
             ])?;
         }
         let mut upsert = transaction.prepare_cached(UPSERT_SPEND)?;
-        for ((slot, agent), s) in &self.slots {
+        for ((slot, agent), s) in &sums.agent_slots {
             upsert.execute(params![
                 slot,
                 agent.as_str(),
@@ -163,8 +107,14 @@ impl Tally {
                 s.saved_nano
             ])?;
         }
-        self.series.apply(transaction)?;
+        sums.apply(transaction)?;
         self.apply_keys(transaction)
+    }
+
+    /// Writes the sums of runs, and says how many runs of each agent had no step before.
+    fn apply_runs(&self, transaction: &Transaction<'_>) -> rusqlite::Result<BTreeMap<&AgentName, i64>> {
+        let mut upsert = RunUpsert::new(transaction)?;
+        self.runs.iter().map(|(agent, runs)| Ok((agent, upsert.write(agent, runs.values())?))).collect()
     }
 
     fn apply_keys(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
@@ -254,28 +204,6 @@ impl Sums {
 
 // A sum past the largest integer becomes a float in SQLite, which a STRICT table refuses: without `min` one absurd
 // number from an upstream would stop the history for good.
-const UPSERT_RUN: &str = "
-INSERT INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
-    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, saved_nano)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
-ON CONFLICT (agent, run_id) DO UPDATE SET
-    parent = coalesce(parent, excluded.parent),
-    provider = iif(excluded.last_at >= last_at AND excluded.provider <> '', excluded.provider, provider),
-    model = iif(excluded.last_at >= last_at, coalesce(excluded.model, model), model),
-    steps = steps + excluded.steps,
-    input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
-    cached_tokens = min(cached_tokens + excluded.cached_tokens, 9223372036854775807),
-    output_tokens = min(output_tokens + excluded.output_tokens, 9223372036854775807),
-    cost_nano = min(cost_nano + excluded.cost_nano, 9223372036854775807),
-    unpriced_steps = unpriced_steps + excluded.unpriced_steps,
-    estimated_steps = estimated_steps + excluded.estimated_steps,
-    blocked = blocked + excluded.blocked,
-    errors = errors + excluded.errors,
-    first_at = min(first_at, excluded.first_at),
-    last_at = max(last_at, excluded.last_at),
-    saved_nano = min(saved_nano + excluded.saved_nano, 9223372036854775807)
-RETURNING steps";
-
 const UPSERT_STATUS: &str = "
 INSERT INTO runs (agent, run_id, parent, origin, provider, steps, input_tokens, cached_tokens, output_tokens, cost_nano,
     unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, status, kill_reason, kill_by, kill_at,

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::shards::{SHARDS, Shards};
 
 /// A map from hashes to values with room for a fixed number of them.
@@ -15,15 +17,17 @@ pub struct Recent<V> {
     room: usize,
 }
 
+/// The keys are hashes already: what is left to do is to keep whoever can choose them from choosing their place, and a seeded
+/// multiplication does.
 #[derive(Debug)]
 struct Generations<V> {
-    young: HashMap<u64, V>,
-    old: HashMap<u64, V>,
+    young: HashMap<u64, V, RandomState>,
+    old: HashMap<u64, V, RandomState>,
 }
 
 impl<V> Default for Generations<V> {
     fn default() -> Generations<V> {
-        Generations { young: HashMap::new(), old: HashMap::new() }
+        Generations { young: HashMap::default(), old: HashMap::default() }
     }
 }
 

@@ -7,8 +7,8 @@ use sprag_core::limits::PAGE_ROWS;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
-use sprag_store::StoreError;
 use sprag_store::history::{EventFilter, History, Recorded, RunFilter, RunStatus, Totals};
+use sprag_store::{RunKey, StoreError};
 
 use crate::common::{Home, all_events, key, key_of, on_every_history, request, step};
 
@@ -17,7 +17,9 @@ const START: i64 = 1_700_000_000_000;
 on_every_history!(
     gives_events_back,
     counts_an_id_once,
+    counts_ids_once_among_many,
     sums_runs,
+    sums_many_runs,
     sums_trees,
     sums_time_and_agents,
     survives_absurd_numbers,
@@ -70,6 +72,50 @@ fn counts_an_id_once(home: &Home) {
     assert_eq!((run.steps, run.cost), (2, NanoUsd(2000)));
     assert_eq!(history.totals(Timestamp(0), None).unwrap().cost, NanoUsd(2000));
     assert_eq!(all_events(history, &EventFilter::default()).len(), 2);
+}
+
+/// So many that several statements take them in, with known ones before, between and after new ones.
+fn counts_ids_once_among_many(home: &Home) {
+    let history = &home.open();
+    let numbered = |range: std::ops::Range<u32>| -> Vec<Event> {
+        range.map(|n| Event { at: Timestamp(START + i64::from(n)), ..step(&format!("e{n:04}"), "r", n + 1) }).collect()
+    };
+    record(history, &numbered(0..100));
+    assert_eq!(history.status().ingest.ingested, 100);
+    record(history, &[numbered(100..190), numbered(90..95), numbered(190..260), numbered(110..111)].concat());
+    assert_eq!(history.status().ingest.ingested, 260);
+    record(history, &numbered(0..260));
+    assert_eq!(history.status().ingest.ingested, 260);
+    let run = history.run(&key("r")).unwrap().unwrap();
+    assert_eq!((run.steps, run.cost), (260, NanoUsd(260_000)));
+    let oldest_first = EventFilter { is_oldest_first: true, ..EventFilter::default() };
+    let ids: Vec<String> = all_events(history, &oldest_first).into_iter().map(|event| event.id).collect();
+    assert_eq!(ids, numbered(0..260).into_iter().map(|event| event.id).collect::<Vec<_>>());
+}
+
+/// So many that several statements write them, known and new ones mixed.
+fn sums_many_runs(home: &Home) {
+    let history = &home.open();
+    let call = |run: u32, step_number: u32| step(&format!("{run}-{step_number}"), &format!("r{run:03}"), step_number);
+    record(history, &(0..50).map(|run| call(run, 1)).collect::<Vec<_>>());
+    let more = (40..90).flat_map(|run| [call(run, 2), call(run, 3)]);
+    let other = (0..20).map(|run| Event { agent: AgentName::parse("other").unwrap(), ..call(run, 9) });
+    record(history, &more.chain(other).collect::<Vec<_>>());
+    let agents = history.agents("", None, 500).unwrap().items;
+    let runs_of = |name: &str| agents.iter().find(|agent| agent.name.as_str() == name).map(|agent| agent.runs);
+    assert_eq!((runs_of("tester"), runs_of("other")), (Some(90), Some(20)));
+    let steps_of = |key: RunKey| history.run(&key).unwrap().map(|run| run.steps);
+    for run in 0..90 {
+        let expected = if run < 40 {
+            1
+        } else if run < 50 {
+            3
+        } else {
+            2
+        };
+        assert_eq!(steps_of(key(&format!("r{run:03}"))), Some(expected), "{run}");
+    }
+    assert_eq!(steps_of(key_of("other", "r019")), Some(1));
 }
 
 fn sums_runs(home: &Home) {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use sprag_core::event::Event;
 use sprag_core::limits::OPEN_CALLS;
+use sprag_core::loops::StepEvidence;
 use sprag_core::time::Timestamp;
 use sprag_store::history::{History, HistorySettings};
 
@@ -60,6 +61,52 @@ fn calls_that_money_is_set_aside_for() {
     history.flush().unwrap();
     let rate = f64::from(EVENTS) / start.elapsed().as_secs_f64();
     println!("ingest: {rate:.0} calls/s, {} bytes a call in the spool", bytes / u64::from(EVENTS));
+}
+
+/// What a processor does for a call in all, as under the comparison's load: new runs of one agent, batches as they come about at ten
+/// thousand calls a second. Time on the processor, so that other work on the machine counts little.
+#[test]
+#[ignore = "measures"]
+fn everything_for_one_event() {
+    const BATCH: u32 = 5_000;
+    for (what, calls_in_a_run) in [("every call a new run", 1), ("runs of twenty calls", 20)] {
+        let dir = tempfile::tempdir().unwrap();
+        let history = common::open(dir.path(), patient());
+        let named = |kind: &str, n: u32| format!("{kind}_0rfq{n:06x}8xk2m9x0a7h1c0q2");
+        let made = |n: u32| {
+            let mut event = step(&named("req", n), &named("run", n / calls_in_a_run), n % calls_in_a_run + 1);
+            event.at = Timestamp(1_700_000_000_000 + i64::from(n) / 10);
+            event.evidence = StepEvidence::from_bytes(&[16, 0, 0]);
+            event
+        };
+        let (mut record, mut ingest) = (Duration::ZERO, Duration::ZERO);
+        for batch in 0..EVENTS / BATCH {
+            let events: Vec<Event> = (0..BATCH).map(|n| made(batch * BATCH + n)).collect();
+            let (begun, begun_aside) = (on_processor("thread-self"), on_processor(&writer()));
+            for event in &events {
+                history.record(event);
+            }
+            record += on_processor("thread-self") - begun;
+            history.flush().unwrap();
+            ingest += on_processor(&writer()) - begun_aside;
+        }
+        println!("{what}: record {:?}, ingest {:?} an event", record / EVENTS, ingest / EVENTS);
+    }
+}
+
+/// The folder of the thread that writes the database.
+fn writer() -> String {
+    let mut threads = std::fs::read_dir("/proc/self/task").unwrap().map(|entry| entry.unwrap());
+    let is_writer = |name: &str| name.trim() == "history";
+    let found = threads.find(|thread| is_writer(&std::fs::read_to_string(thread.path().join("comm")).unwrap()));
+    format!("self/task/{}", found.unwrap().file_name().to_str().unwrap())
+}
+
+/// How long a thread has been on a processor. Linux brings it up to date when the thread stops, and every few milliseconds.
+fn on_processor(thread: &str) -> Duration {
+    std::thread::yield_now();
+    let told = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).unwrap();
+    Duration::from_nanos(told.split(' ').next().unwrap().parse().unwrap())
 }
 
 /// What the next start does after a crash with as many calls under way as there may be.

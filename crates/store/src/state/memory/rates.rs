@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use foldhash::fast::RandomState;
 use sprag_core::limits::RATE_BUCKETS;
 use sprag_core::loops::Mode;
 use sprag_core::policy::{RateCounter, RateExceeded, RateMeasure, RateRule};
@@ -26,9 +27,9 @@ pub(super) struct Rates {
 
 #[derive(Debug)]
 struct Counters {
-    own: HashMap<u64, Counter>,
+    own: HashMap<u64, Counter, RandomState>,
     /// By the rule's id.
-    shared: HashMap<u64, Counter>,
+    shared: HashMap<u64, Counter, RandomState>,
     room: usize,
     swept_at: Option<Timestamp>,
 }
@@ -47,7 +48,7 @@ impl Default for Rates {
 
 impl Rates {
     pub(super) fn with_room(room: usize) -> Rates {
-        let counters = Counters { own: HashMap::new(), shared: HashMap::new(), room, swept_at: None };
+        let counters = Counters { own: HashMap::default(), shared: HashMap::default(), room, swept_at: None };
         Rates { counters: Mutex::new(counters) }
     }
 

@@ -1,0 +1,142 @@
+//! Sums of runs, written many with one statement.
+
+use rusqlite::{CachedStatement, Transaction};
+use sprag_core::event::{Event, RunRecord};
+use sprag_core::id::{AgentName, RunId};
+
+use super::Sums;
+use crate::history::values::{Values, rows_of, word_in};
+
+/// Rows of one statement: see [`crate::history::insert`].
+const RUNS_AT_ONCE: usize = 16;
+/// Values of one row.
+const VALUES: usize = 18;
+
+/// What a batch adds to a run.
+pub(super) struct RunSums {
+    sums: Sums,
+    record: RunRecord,
+    provider: String,
+    model: Option<String>,
+    /// When the call that `provider` and `model` come from arrived.
+    latest_at: i64,
+}
+
+impl RunSums {
+    pub(super) fn new(record: &RunRecord) -> RunSums {
+        RunSums {
+            sums: Sums::default(),
+            record: record.clone(),
+            provider: String::new(),
+            model: None,
+            latest_at: i64::MIN,
+        }
+    }
+
+    pub(super) fn add(&mut self, event: &Event, record: &RunRecord, sums: &Sums) {
+        self.sums.add(sums);
+        if event.at.0 >= self.latest_at {
+            self.latest_at = event.at.0;
+            if !event.provider.is_empty() {
+                self.provider.clone_from(&event.provider);
+            }
+            if event.model.is_some() {
+                self.model.clone_from(&event.model);
+            }
+        }
+        if self.record.parent.is_none() {
+            self.record.parent.clone_from(&record.parent);
+        }
+    }
+}
+
+/// Adds sums to the rows of runs.
+pub(super) struct RunUpsert<'t> {
+    one: CachedStatement<'t>,
+    many: CachedStatement<'t>,
+    word: Vec<u8>,
+}
+
+impl<'t> RunUpsert<'t> {
+    pub(super) fn new(transaction: &'t Transaction<'_>) -> rusqlite::Result<RunUpsert<'t>> {
+        let upsert = |rows: usize| transaction.prepare_cached(&format!("{INSERT} {} {ADD}", rows_of(VALUES, rows)));
+        Ok(RunUpsert { one: upsert(1)?, many: upsert(RUNS_AT_ONCE)?, word: Vec::new() })
+    }
+
+    /// Writes the runs of an agent, which come in the order of their ids, and says how many had no step before.
+    pub(super) fn write<'a>(
+        &mut self,
+        agent: &AgentName,
+        runs: impl Iterator<Item = &'a RunSums>,
+    ) -> rusqlite::Result<i64> {
+        let runs: Vec<&RunSums> = runs.collect();
+        let (chunks, rest) = runs.as_chunks::<RUNS_AT_ONCE>();
+        let mut new = 0;
+        for chunk in chunks {
+            new += write_rows(&mut self.many, agent, chunk, &mut self.word)?;
+        }
+        for run in rest {
+            new += write_rows(&mut self.one, agent, &[run], &mut self.word)?;
+        }
+        Ok(new)
+    }
+}
+
+fn write_rows(
+    statement: &mut CachedStatement<'_>,
+    agent: &AgentName,
+    runs: &[&RunSums],
+    word: &mut Vec<u8>,
+) -> rusqlite::Result<i64> {
+    let mut values = Values::of(statement);
+    for run in runs {
+        let s = &run.sums;
+        values.put(agent.as_str())?;
+        values.put(run.record.id.as_str())?;
+        values.put(run.record.parent.as_ref().map(RunId::as_str))?;
+        values.put(word_in(word, &run.record.origin))?;
+        values.put(&run.provider)?;
+        values.put(&run.model)?;
+        for sum in [s.steps, s.input, s.cached, s.output, s.cost_nano, s.unpriced, s.estimated, s.blocked, s.errors] {
+            values.put(sum)?;
+        }
+        for more in [s.first_at, s.last_at, s.saved_nano] {
+            values.put(more)?;
+        }
+    }
+    let mut written = statement.raw_query();
+    let mut new = 0;
+    while let Some(row) = written.next()? {
+        // They come back in no particular order.
+        let id = row.get_ref(0)?.as_str()?;
+        let place = runs.binary_search_by(|run| run.record.id.as_str().cmp(id));
+        // A known run had a step, unless it was killed before its first one.
+        let had_none = place.is_ok_and(|place| row.get(1) == Ok(runs[place].sums.steps));
+        new += i64::from(had_none);
+    }
+    Ok(new)
+}
+
+const INSERT: &str = "
+INSERT INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
+    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, saved_nano) VALUES";
+
+// For `min` see the other sums.
+const ADD: &str = "
+ON CONFLICT (agent, run_id) DO UPDATE SET
+    parent = coalesce(parent, excluded.parent),
+    provider = iif(excluded.last_at >= last_at AND excluded.provider <> '', excluded.provider, provider),
+    model = iif(excluded.last_at >= last_at, coalesce(excluded.model, model), model),
+    steps = steps + excluded.steps,
+    input_tokens = min(input_tokens + excluded.input_tokens, 9223372036854775807),
+    cached_tokens = min(cached_tokens + excluded.cached_tokens, 9223372036854775807),
+    output_tokens = min(output_tokens + excluded.output_tokens, 9223372036854775807),
+    cost_nano = min(cost_nano + excluded.cost_nano, 9223372036854775807),
+    unpriced_steps = unpriced_steps + excluded.unpriced_steps,
+    estimated_steps = estimated_steps + excluded.estimated_steps,
+    blocked = blocked + excluded.blocked,
+    errors = errors + excluded.errors,
+    first_at = min(first_at, excluded.first_at),
+    last_at = max(last_at, excluded.last_at),
+    saved_nano = min(saved_nano + excluded.saved_nano, 9223372036854775807)
+RETURNING run_id, steps";
