@@ -81,6 +81,7 @@ struct Batch<'t> {
     pace: Pace,
     insert: Inserter<'t>,
     /// Events that wait until one statement takes them all.
+    #[expect(clippy::vec_box, reason = "they come in boxes, and an event is large: it is not moved again")]
     waiting: Vec<Box<Event>>,
     journal: Journal,
     tally: Tally,
