@@ -1,5 +1,5 @@
 //! How long recording takes. Run with `cargo test --release -p sprag-store --test history recording_speed -- --ignored --nocapture`.
-#![expect(clippy::print_stdout, reason = "a test may end by a panic and print")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may end by a panic and print")]
 
 use std::time::{Duration, Instant};
 

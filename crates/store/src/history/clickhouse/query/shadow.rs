@@ -97,9 +97,8 @@ impl Reader {
             cost: NanoUsd(row.cost),
         });
         let limits = limits.collect();
-        let number = |condition: &str| {
-            format!("(SELECT uniqExact(id) FROM ({}))", latest("id", condition, u64::from(most) + 1))
-        };
+        let number =
+            |condition: &str| format!("(SELECT uniqExact(id) FROM ({}))", latest("id", condition, u64::from(most) + 1));
         let sql = format!("SELECT greatest({}, {}) AS number", number(FOUND), number(REFUSED));
         let found = self.ask_one::<Notes>(&sql, &question)?.map_or(0, |notes| notes.number);
         Ok(ShadowReport { detectors, limits, is_partial: found > u64::from(most) })
