@@ -181,6 +181,8 @@ proptest! {
     #[test]
     fn no_window_ever_holds_more_than_the_limit(traffic in traffic(), limit in 1..100_u64, window in 1..20_u64) {
         let (measure, mut counter) = (tokens(limit, window), RateCounter::default());
+        // Time begins here for the counter, too, also where the first call comes before it.
+        counter.current(&measure, at(0));
         let window_ms = i64::try_from(window).unwrap() * 1000;
         let (mut now, mut clock) = (0, 0);
         let mut taken: Vec<(i64, u64)> = Vec::new();
