@@ -22,11 +22,14 @@ end
 table.sort(changed)
 return changed";
 
-/// Works on the same error, each step on the next node, until it is stopped. Gives the steps that were paid for.
+/// Steps that go to one node after the other; those behind them stay on the first.
+const SPREAD: usize = 6;
+
+/// Works on the same error until it is stopped. Gives the steps that were paid for.
 async fn until_stopped(stages: &[Stage], run: &str, mut between: impl FnMut(usize)) -> usize {
     let mut agent = Agent::new(&stages[0], Talk::Chat, "How is the weather in Paris?").declared(run);
     for number in 0..30 {
-        agent.moves_to(&stages[number % stages.len()]);
+        agent.moves_to(&stages[if number < SPREAD { number % stages.len() } else { 0 }]);
         let said = agent.calls("search_weather", json!({"city": "Paris"}), "error: service not found").await;
         if said.status != 200 {
             assert_eq!(said.json()["block_reason"], "loop_detected", "{}", said.json());
@@ -57,8 +60,8 @@ async fn what_a_newer_version_keeps_of_a_run_is_left_alone_and_its_loops_are_cau
     })
     .await;
     assert!(theirs.iter().any(|key| key.contains(":watch:")), "{theirs:?}");
-    // Each of the two sees half of it.
-    assert!((alone..=2 * alone).contains(&paid), "{paid} steps were paid for, {alone} on one node");
+    // Half of a run is no proof; on one node it is seen whole again.
+    assert!((SPREAD + 1..=SPREAD + alone).contains(&paid), "{paid} steps were paid for, {alone} on one node");
     for key in theirs.iter().filter(|key| key.contains(":watch:")) {
         assert!(redis.ask(&["GETRANGE", key, "0", "15"]).text() == "ffffffffffffffff", "{key} was overwritten");
     }
