@@ -17,13 +17,16 @@ test("the demo is followed from its link to an approved run", async () => {
   const arguments_ = ["demo", "--no-open", "--proxy", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   const demo = spawn(process.env.SPRAG_BIN ?? join(target, "sprag"), arguments_, { stdio: ["ignore", "pipe", "inherit"] });
   const began = Date.now();
+  const told = [];
+  let page;
   const browser = await chromium.launch({ executablePath: executable(), args: ["--no-sandbox"] });
   try {
     const lines = createInterface({ input: demo.stdout });
+    lines.on("line", (line) => told.push(line));
     const link = await new Promise((found) =>
       lines.on("line", (line) => line.includes("/login?token=") && found(line.trim().split(/\s+/)[1])),
     );
-    const page = await browser.newPage();
+    page = await browser.newPage();
     page.setDefaultTimeout(MINUTE);
     await page.goto(link);
     // The page is not loaded again: what happens comes to it.
@@ -40,6 +43,10 @@ test("the demo is followed from its link to an approved run", async () => {
     await approve.click();
     // It asks again, goes on, and calls the tool that it could not call before.
     await page.getByText("book_all").first().waitFor();
+  } catch (error) {
+    // What stood on the page, and what the demo told: nobody can go back and look.
+    const seen = page ? `${page.url()}\n${await page.locator("body").innerText()}` : "no page";
+    throw new Error(`after ${Date.now() - began} ms: ${error.message}\n${seen}\n${told.join("\n")}`, { cause: error });
   } finally {
     await browser.close();
     demo.kill("SIGINT");

@@ -25,8 +25,6 @@ pub(super) struct Files {
     pub(super) style: &'static str,
     pub(super) theme: &'static str,
     pub(super) script: &'static str,
-    pub(super) htmx: &'static str,
-    pub(super) sse: &'static str,
     pub(super) plot: &'static str,
     pub(super) plot_style: &'static str,
 }
@@ -37,17 +35,23 @@ struct File {
     /// The path with a mark of the content.
     href: String,
     content_type: &'static str,
-    plain: &'static [u8],
+    plain: Bytes,
     gzipped: Bytes,
 }
 
-static FILES: LazyLock<[File; 8]> = LazyLock::new(|| {
+/// One file: htmx begins as soon as it has run, and what it has not met by then takes no part. In files of their own the others
+/// may come later.
+const SCRIPTS: [&[u8]; 3] = [
+    include_bytes!("../assets/vendor/htmx.min.js"),
+    include_bytes!("../assets/vendor/hx-sse.min.js"),
+    include_bytes!("../assets/sprag.js"),
+];
+
+static FILES: LazyLock<[File; 6]> = LazyLock::new(|| {
     [
         File::new("/assets/sprag.css", STYLE_TYPE, include_bytes!("../assets/sprag.css")),
         File::new("/assets/theme.js", SCRIPT_TYPE, include_bytes!("../assets/theme.js")),
-        File::new("/assets/sprag.js", SCRIPT_TYPE, include_bytes!("../assets/sprag.js")),
-        File::new("/assets/htmx.js", SCRIPT_TYPE, include_bytes!("../assets/vendor/htmx.min.js")),
-        File::new("/assets/sse.js", SCRIPT_TYPE, include_bytes!("../assets/vendor/hx-sse.min.js")),
+        File::new("/assets/sprag.js", SCRIPT_TYPE, &SCRIPTS.join(&b"\n;"[..])),
         File::new("/assets/uplot.js", SCRIPT_TYPE, include_bytes!("../assets/vendor/uplot.min.js")),
         File::new("/assets/uplot.css", STYLE_TYPE, include_bytes!("../assets/vendor/uplot.min.css")),
         File::new("/assets/sprag.svg", "image/svg+xml", include_bytes!("../assets/sprag.svg")),
@@ -61,24 +65,22 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 pub(super) fn files() -> Files {
-    let [style, theme, script, htmx, sse, plot, plot_style, _] = &*FILES;
+    let [style, theme, script, plot, plot_style, _] = &*FILES;
     Files {
         style: &style.href,
         theme: &theme.href,
         script: &script.href,
-        htmx: &htmx.href,
-        sse: &sse.href,
         plot: &plot.href,
         plot_style: &plot_style.href,
     }
 }
 
 impl File {
-    fn new(path: &'static str, content_type: &'static str, plain: &'static [u8]) -> File {
+    fn new(path: &'static str, content_type: &'static str, plain: &[u8]) -> File {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let gzipped = encoder.write_all(plain).and_then(|()| encoder.finish()).unwrap_or_default();
         let href = format!("{path}?v={:x}", xxh3_64(plain));
-        File { path, href, content_type, plain, gzipped: gzipped.into() }
+        File { path, href, content_type, plain: Bytes::copy_from_slice(plain), gzipped: gzipped.into() }
     }
 
     fn answer(&self, headers: &HeaderMap) -> Response {
@@ -87,7 +89,7 @@ impl File {
             let encoding = (CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             return (headed, [encoding], self.gzipped.clone()).into_response();
         }
-        (headed, self.plain).into_response()
+        (headed, self.plain.clone()).into_response()
     }
 }
 
