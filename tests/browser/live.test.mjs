@@ -107,3 +107,48 @@ flow("a page that opens in the background waits until somebody looks", async (st
   await page.locator("tr", { hasText: "behind-the-back" }).waitFor();
   await page.locator(".live-dot.on").waitFor();
 });
+
+flow("a row keeps its place on the page while others come above it, so that a click opens what was aimed at", async (stage) => {
+  for (const run of ["below", "aimed-at", "above"]) await stage.call(run, { agent: "worker" });
+  for (const path of ["/", "/runs", "/events"]) {
+    const page = await stage.open(path);
+    await page.locator(".live-dot.on").waitFor();
+    const link = await page.getByRole("link", { name: "aimed-at" }).first().elementHandle();
+    const href = await link.getAttribute("href");
+    const newcomer = `newcomer-${path.length}`;
+    // Both are news, and what is pointed at moves.
+    await stage.call("aimed-at", { agent: "worker" });
+    await stage.call(newcomer, { agent: "worker" });
+    await page.getByRole("link", { name: newcomer }).first().waitFor();
+    assert.equal(await link.getAttribute("href"), href, `${path}: the link under the pointer leads elsewhere`);
+    assert.equal(await link.evaluate((node) => node.isConnected), true, `${path}: the link is still there`);
+    await page.close();
+  }
+});
+
+flow("a page goes live whichever of its scripts comes last", async (stage) => {
+  await stage.call("task");
+  const page = await stage.open("/");
+  const scripts = await page.locator("script[src]").evaluateAll((all) => all.map((one) => one.getAttribute("src")));
+  assert.ok(scripts.length > 1);
+  // A script in the head that is not deferred holds the page up, so nothing can come before it.
+  for (const late of scripts.slice(1)) {
+    const context = page.context();
+    const another = await context.newPage();
+    const others = new Set(scripts.filter((src) => src !== late));
+    const seen = new EventEmitter();
+    another.on("requestfinished", (request) => {
+      const { pathname, search } = new URL(request.url());
+      if (others.delete(pathname + search) && others.size === 0) seen.emit("all");
+    });
+    await another.route(`**${late}`, async (route) => {
+      if (others.size > 0) await once(seen, "all");
+      // What came has run, and what it put off, too.
+      await another.evaluate(() => new Promise((done) => setTimeout(() => setTimeout(done))));
+      await route.continue();
+    });
+    await another.goto(page.url());
+    await another.locator(".live-dot.on").waitFor();
+    await another.close();
+  }
+});

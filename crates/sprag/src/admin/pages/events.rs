@@ -86,6 +86,7 @@ struct FilterForm {
 
 /// An event in the table.
 struct EventLine {
+    id: String,
     call: CallLine,
     /// The status, or what was done.
     label: String,
@@ -210,10 +211,10 @@ impl Wanted {
 
 impl EventLine {
     fn new(event: &Event, now: Timestamp) -> EventLine {
-        let call = CallLine::new(event, now);
+        let (id, call) = (event.id.clone(), CallLine::new(event, now));
         let Some(act) = &event.act else {
             let why = event.block_reason.as_deref().map(|reason| show::reason(reason).to_owned());
-            return EventLine { label: call.status.clone(), tone: call.tone, told: None, why, call };
+            return EventLine { id, label: call.status.clone(), tone: call.tone, told: None, why, call };
         };
         let tone = match act.what {
             ActKind::Kill | ActKind::Deactivate => "bad",
@@ -222,6 +223,6 @@ impl EventLine {
             _ => "",
         };
         let label = show::act(act.what).to_owned();
-        EventLine { call, label, tone, told: Some(show::act_told(act)), why: None }
+        EventLine { id, call, label, tone, told: Some(show::act_told(act)), why: None }
     }
 }
