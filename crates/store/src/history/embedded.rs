@@ -9,8 +9,9 @@ use sprag_core::time::Timestamp;
 
 use super::clickhouse;
 use super::complaint::Complaint;
-use super::ingest::{Ingest, IngestStatus, Order};
+use super::ingest::{self, Haste, Ingest, IngestStatus, Order};
 use super::open_calls::OpenCall;
+use super::pauses::Pauses;
 use super::query::Reader;
 use super::retention::Pruned;
 use super::spool::{Recorded, Spool};
@@ -18,7 +19,6 @@ use super::{HistorySettings, HistoryStatus};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
 use crate::shards::with_lock;
-use crate::sqlite::{HISTORY, open_writer};
 
 /// Events in one SQLite file. Dropping it moves what was recorded into the database first.
 pub struct EmbeddedHistory {
@@ -34,7 +34,8 @@ pub struct EmbeddedHistory {
 impl EmbeddedHistory {
     pub(super) fn open(dir: Arc<DataDir>, settings: HistorySettings) -> Result<EmbeddedHistory, StoreError> {
         let database = dir.path().join("sprag.db");
-        let connection = match open_writer(&database, HISTORY) {
+        let pauses = Arc::new(Pauses::default());
+        let connection = match ingest::open(&database, &pauses) {
             Ok(connection) => Some(connection),
             // A full disk stops recording and nothing else: the writer opens the database when it can.
             Err(StoreError::Database { may_pass: true, .. }) => None,
@@ -54,10 +55,11 @@ impl EmbeddedHistory {
             settings,
             status: Arc::clone(&ingest_status),
             complaint: Complaint::default(),
+            pauses,
             is_past_settled: false,
         };
         // What cannot be moved now waits in its files, and the status says so.
-        let _ = ingest.cycle_caught();
+        let _ = ingest.cycle_caught(Haste::AtOnce);
         let (orders, received) = channel();
         let thread = thread::Builder::new()
             .name("history".to_owned())

@@ -4,7 +4,7 @@
 //! path of a request.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -15,6 +15,7 @@ use sprag_core::time::Timestamp;
 use super::HistorySettings;
 use super::complaint::Complaint;
 use super::open_calls::settle_lost;
+use super::pauses::Pauses;
 use super::retention::{Pruned, prune_batch};
 use super::spool::Spool;
 use super::sqlite::ingest_file;
@@ -54,6 +55,15 @@ pub struct IngestStatus {
     pub lost_calls: u64,
 }
 
+/// Whether calls are served meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Haste {
+    /// They are: also where a page waits for the work.
+    WithPauses,
+    /// Sprag starts or stops.
+    AtOnce,
+}
+
 pub(super) struct Ingest {
     pub(super) database: PathBuf,
     /// Absent until the database can be opened.
@@ -62,6 +72,7 @@ pub(super) struct Ingest {
     pub(super) settings: HistorySettings,
     pub(super) status: Arc<Mutex<IngestStatus>>,
     pub(super) complaint: Complaint,
+    pub(super) pauses: Arc<Pauses>,
     /// Calls that were under way when an earlier process died are charged.
     pub(super) is_past_settled: bool,
 }
@@ -79,15 +90,15 @@ impl Ingest {
                     continue;
                 }
                 Ok(Order::Flush(reply)) => {
-                    let outcome = self.cycle_caught();
+                    let outcome = self.cycle_caught(Haste::WithPauses);
                     failures = if outcome.is_ok() { 0 } else { failures + 1 };
                     let _ = reply.send(outcome);
                 }
                 Ok(Order::Wake) | Err(RecvTimeoutError::Timeout) => {
-                    failures = if self.cycle_caught().is_ok() { 0 } else { failures + 1 };
+                    failures = if self.cycle_caught(Haste::WithPauses).is_ok() { 0 } else { failures + 1 };
                 }
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    let _ = self.cycle_caught();
+                    let _ = self.cycle_caught(Haste::AtOnce);
                     return;
                 }
             }
@@ -98,19 +109,19 @@ impl Ingest {
     }
 
     /// Puts everything recorded so far into the database.
-    fn cycle(&mut self) -> Result<(), StoreError> {
+    fn cycle(&mut self, haste: Haste) -> Result<(), StoreError> {
         let recording = self.spool.recover();
         // While the database is away the current file is left to grow to its full size: fewer files.
-        self.empty_closed()?;
+        self.empty_closed(haste)?;
         self.spool.close_current();
-        self.empty_closed()?;
+        self.empty_closed(haste)?;
         recording
     }
 
     /// A cycle that leaves its outcome in the status, and whose panic is only a failure.
-    pub(super) fn cycle_caught(&mut self) -> Result<(), StoreError> {
+    pub(super) fn cycle_caught(&mut self, haste: Haste) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.cycle())).unwrap_or_else(|_| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.cycle(haste))).unwrap_or_else(|_| {
             Err(StoreError::Database {
                 action: "take events in",
                 message: "the writer panicked".to_owned(),
@@ -139,13 +150,16 @@ impl Ingest {
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         match &mut self.connection {
             Some(connection) => Ok(connection),
-            absent => Ok(absent.insert(open_writer(&self.database, HISTORY)?)),
+            absent => Ok(absent.insert(open(&self.database, &self.pauses)?)),
         }
     }
 
-    fn empty_closed(&mut self) -> Result<(), StoreError> {
+    fn empty_closed(&mut self, haste: Haste) -> Result<(), StoreError> {
         loop {
             let oldest = self.spool.oldest_closed();
+            // More come in than pauses leave time for.
+            let is_behind = self.spool.closed_files() > 1;
+            self.pauses.hurry(is_behind || haste == Haste::AtOnce);
             // Between the last line of earlier processes and the first of this one: then all that is open is lost.
             if !self.is_past_settled && oldest.as_ref().is_none_or(|(segment, _)| !self.spool.is_inherited(*segment)) {
                 self.settle_past()?;
@@ -177,6 +191,7 @@ impl Ingest {
     }
 
     fn prune_all(&mut self, now: Timestamp) -> Result<Pruned, StoreError> {
+        self.pauses.hurry(true);
         let mut pruned = Pruned::default();
         while self.prune_batch(now, &mut pruned)? {}
         Ok(pruned)
@@ -189,6 +204,7 @@ impl Ingest {
 
     /// Deletes for a moment. True if there is more.
     fn prune_slice(&mut self) -> bool {
+        self.pauses.hurry(false);
         let start = Instant::now();
         let mut pruned = Pruned::default();
         while start.elapsed() < PRUNE_SLICE {
@@ -203,6 +219,13 @@ impl Ingest {
         }
         true
     }
+}
+
+/// Opens the database for writing, with pauses.
+pub(super) fn open(database: &Path, pauses: &Arc<Pauses>) -> Result<Connection, StoreError> {
+    let connection = open_writer(database, HISTORY)?;
+    pauses.interrupt(&connection).map_err(StoreError::database("be prepared"))?;
+    Ok(connection)
 }
 
 /// The usual interval, doubled for each failure in a row.
@@ -235,13 +258,14 @@ mod tests {
             settings,
             status: Arc::default(),
             complaint: Complaint::default(),
+            pauses: Arc::default(),
             is_past_settled: false,
         };
         let mut fresh = step("fresh", "r", 2);
         fresh.at = wall_clock();
         ingest.spool.record(&step("old", "r", 1));
         ingest.spool.record(&fresh);
-        ingest.cycle_caught().unwrap();
+        ingest.cycle_caught(Haste::AtOnce).unwrap();
         assert!(!ingest.prune_slice(), "all done within a slice");
         let left: String =
             ingest.connection().unwrap().query_row("SELECT group_concat(id) FROM events", [], |r| r.get(0)).unwrap();
@@ -263,16 +287,53 @@ mod tests {
             settings,
             status: Arc::default(),
             complaint: Complaint::default(),
+            pauses: Arc::default(),
             is_past_settled: false,
         };
         ingest.spool.record(&step("a", "r", 1));
-        assert!(ingest.cycle_caught().is_err());
+        assert!(ingest.cycle_caught(Haste::AtOnce).is_err());
         let caught_up_at = |ingest: &Ingest| with_lock(&ingest.status, |status| status.caught_up_at);
         assert_eq!(caught_up_at(&ingest), None);
         std::fs::remove_dir(&database).unwrap();
         let before = Instant::now();
-        ingest.cycle_caught().unwrap();
+        ingest.cycle_caught(Haste::AtOnce).unwrap();
         assert!(caught_up_at(&ingest).is_some_and(|at| at >= before));
+    }
+
+    #[test]
+    fn pauses_are_for_the_time_while_calls_are_served_and_it_keeps_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = HistorySettings::default();
+        let spool = Spool::open(dir.path(), settings.spool_bytes, settings.segment_bytes).unwrap();
+        let database = dir.path().join("sprag.db");
+        let mut ingest = Ingest {
+            database: database.clone(),
+            connection: None,
+            spool: Arc::new(spool),
+            settings,
+            status: Arc::default(),
+            complaint: Complaint::default(),
+            pauses: Arc::default(),
+            is_past_settled: false,
+        };
+        let record = |ingest: &Ingest, id| {
+            ingest.spool.record(&step(id, "r", 1));
+            ingest.spool.close_current();
+        };
+        record(&ingest, "a");
+        ingest.cycle_caught(Haste::WithPauses).unwrap();
+        assert!(ingest.pauses.are_taken());
+        ingest.cycle_caught(Haste::AtOnce).unwrap();
+        assert!(!ingest.pauses.are_taken());
+        // Two files wait, and the database takes neither.
+        record(&ingest, "b");
+        record(&ingest, "c");
+        (ingest.connection, ingest.database) = (None, dir.path().to_owned());
+        assert!(ingest.cycle_caught(Haste::WithPauses).is_err());
+        assert!(!ingest.pauses.are_taken(), "it is behind");
+        ingest.database = database;
+        ingest.cycle_caught(Haste::WithPauses).unwrap();
+        assert!(ingest.pauses.are_taken(), "it has caught up");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod ingest;
 mod insert;
 mod line;
 mod open_calls;
+mod pauses;
 mod query;
 mod retention;
 mod rows;

@@ -174,6 +174,11 @@ impl Spool {
         Some((segment, segment::path_of(&self.dir, segment.number)))
     }
 
+    /// How many files wait to be emptied.
+    pub(super) fn closed_files(&self) -> usize {
+        with_lock(&self.writer, |writer| writer.closed.len())
+    }
+
     /// Deletes a closed file whose events are in the database.
     pub(super) fn remove(&self, segment: Segment) {
         let path = segment::path_of(&self.dir, segment.number);
