@@ -1,5 +1,6 @@
-//! Who looks at what happens, as it happens. Nobody looking costs a request nothing but a load.
+//! Who looks at what happens, as it happens. Nobody looking costs a request nothing but two counters.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use sprag_core::event::Event;
@@ -9,6 +10,8 @@ use tokio::sync::broadcast;
 /// Events on their way to open pages.
 pub struct Live {
     events: broadcast::Sender<Arc<Event>>,
+    /// How many there were.
+    count: AtomicU64,
     listener: OnceLock<Listener>,
 }
 
@@ -17,7 +20,7 @@ pub type Listener = Box<dyn Fn(&Event) + Send + Sync>;
 
 impl Default for Live {
     fn default() -> Live {
-        Live { events: broadcast::Sender::new(LIVE_EVENTS), listener: OnceLock::new() }
+        Live { events: broadcast::Sender::new(LIVE_EVENTS), count: AtomicU64::new(0), listener: OnceLock::new() }
     }
 }
 
@@ -27,9 +30,16 @@ impl Live {
         if let Some(listener) = self.listener.get() {
             listener(event);
         }
+        self.count.fetch_add(1, Ordering::Relaxed);
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(Arc::new(event.clone()));
         }
+    }
+
+    /// How many events there were so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Lets somebody hear every event, without missing one. It must be quick: calls wait for it. Only the first one asked

@@ -115,7 +115,7 @@ impl Admin {
     pub(super) fn visitor(&self, headers: &HeaderMap) -> Option<Visitor> {
         let id = self.session_id(headers)?;
         let pass = self.sessions.pass(id, self.app.clock.now())?;
-        Some(Visitor { operator: self.operator_of(&pass)?, csrf: self.sessions.csrf(id) })
+        Some(Visitor { operator: self.operator_of(&pass)?, csrf: self.sessions.csrf(id), seen: self.news() })
     }
 
     /// Whether the token or the session that let this in still does.

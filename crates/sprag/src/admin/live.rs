@@ -1,11 +1,12 @@
-//! `GET /live`: tells an open page that there is something new, at most once a second. The page then asks for itself again.
+//! `GET /live`: tells an open page that there is something new, at most once a second. The page then asks for itself again. It says
+//! how much had happened when it was made, so that nothing is missed between that and the stream.
 //! `GET /api/v1/live`: tells a program every event of this node as it happens.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -35,6 +36,8 @@ struct Follower {
     headers: HeaderMap,
     events: broadcast::Receiver<Arc<sprag_core::event::Event>>,
     changes: watch::Receiver<u64>,
+    /// Something happened before it listened.
+    is_late: bool,
     told: Option<Instant>,
     _room: OwnedSemaphorePermit,
 }
@@ -57,7 +60,13 @@ pub(super) struct Wanted {
     agent: Option<String>,
 }
 
-pub(super) async fn pages(State(admin): State<Shared>, headers: HeaderMap) -> Response {
+/// What a page knows.
+#[derive(Deserialize)]
+pub(super) struct Seen {
+    seen: Option<u64>,
+}
+
+pub(super) async fn pages(State(admin): State<Shared>, Query(page): Query<Seen>, headers: HeaderMap) -> Response {
     let room = match admin.room() {
         Ok(room) => room,
         Err(problem) => return problem.into_response(),
@@ -65,6 +74,7 @@ pub(super) async fn pages(State(admin): State<Shared>, headers: HeaderMap) -> Re
     let follower = Follower {
         events: admin.app.live.follow(),
         changes: admin.app.changes.subscribe(),
+        is_late: page.seen.is_some_and(|seen| seen != admin.news()),
         told: None,
         admin,
         headers,
@@ -110,6 +120,11 @@ pub(super) async fn events(
 }
 
 impl Admin {
+    /// How much has happened since the start: events, and changes of what is set.
+    pub(super) fn news(&self) -> u64 {
+        self.app.live.count() + *self.app.changes.borrow()
+    }
+
     fn room(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.followers.clone().try_acquire_owned().map_err(|_| {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages and programs follow what happens; close some")
@@ -151,6 +166,10 @@ impl Listener {
 impl Follower {
     /// Waits for something new. False when the page is to be left: Sprag stops, or the session is over.
     async fn wait(&mut self) -> bool {
+        if std::mem::take(&mut self.is_late) {
+            self.told = Some(Instant::now());
+            return true;
+        }
         let shutdown = self.admin.shutdown.clone();
         if let Some(told) = self.told {
             tokio::select! {

@@ -38,6 +38,8 @@ pub(super) struct Visitor {
     pub(super) operator: Operator,
     /// What their forms must carry.
     pub(super) csrf: String,
+    /// How much had happened when they asked.
+    pub(super) seen: u64,
 }
 
 impl Operator {

@@ -28,6 +28,21 @@ async fn an_open_page_is_told_of_calls_and_of_what_people_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_told_of_what_happened_before_it_listened() {
+    let world = World::start().await;
+    let cookie = world.sign_in().await;
+    let page = text(&world.ask("/").header("cookie", &cookie).fetch().await.unwrap());
+    let stream = page.split('"').find(|part| part.starts_with("/live?seen=")).unwrap().to_owned();
+    world.call(&[("x-sprag-run-id", "task")]).await;
+    let mut late = world.ask(&stream).header("cookie", &cookie).send().await.unwrap();
+    told(&mut late).await;
+
+    let page = text(&world.ask("/").header("cookie", &cookie).fetch().await.unwrap());
+    let fresh = page.split('"').find(|part| part.starts_with("/live?seen=")).unwrap();
+    assert_ne!(fresh, stream, "it has seen more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_whose_session_is_over_is_told_nothing_more() {
     let world = World::start().await;
     let without = world.ask("/live").fetch().await.unwrap();

@@ -23,7 +23,10 @@ async fn a_newcomer_is_told_how_to_begin() {
     let proxy = format!("http://{}", world.sprag.proxy);
     assert!(page.contains(&format!("curl {proxy}/v1/chat/completions")), "{page}");
     assert!(page.contains(&format!("export OPENAI_BASE_URL={proxy}/v1")));
-    assert!(page.contains("hx-sse:connect=\"/live\"") && page.contains("hx-trigger=\"changed from:body\""), "{page}");
+    assert!(
+        page.contains("hx-sse:connect=\"/live?seen=") && page.contains("hx-trigger=\"changed from:body\""),
+        "{page}"
+    );
 
     world.call(&[("x-sprag-run-id", "first")]).await;
     let page = text(&world.page("/").await);

@@ -61,6 +61,8 @@ struct Shell {
     may_change: bool,
     /// What every form carries, in the field `csrf`.
     csrf: String,
+    /// How much had happened when it was asked for.
+    seen: u64,
 }
 
 /// A page in the navigation.
@@ -210,6 +212,7 @@ impl Admin {
             operator: visitor.operator.name,
             may_change: visitor.operator.role.may_change(),
             csrf: visitor.csrf,
+            seen: visitor.seen,
         }
     }
 }
