@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::draft::Draft;
+use super::draft::{Draft, Piece};
 use super::lenient::{self, List, Maybe, Raw, count};
 use super::tap::Passing;
 use crate::usage::Usage;
@@ -116,6 +116,12 @@ impl Messages {
             Some("content_block_delta") => {
                 if let Some(delta) = &event.delta.0 {
                     self.read_delta(draft, index, delta);
+                    match [delta.text, delta.thinking, delta.partial_json] {
+                        [text @ Some(_), None, None] => draft.said_only(Piece::Text(0), text, data),
+                        [None, thought @ Some(_), None] => draft.said_only(Piece::Reasoning, thought, data),
+                        [None, None, json @ Some(_)] => draft.said_only(Piece::Arguments((0, index)), json, data),
+                        _ => {}
+                    }
                 }
             }
             Some("message_start") => {

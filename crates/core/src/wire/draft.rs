@@ -4,6 +4,7 @@
 //! a JSON body of the same answer give the same [`Reply`].
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,6 +28,17 @@ pub(super) struct Draft {
     calls: Vec<CallSlot>,
     /// The choice that `reply.finish` is from.
     finished_choice: u64,
+    /// What the last event said with the text at this place of its data, if it said nothing else.
+    pub(super) only: Option<(Piece, Range<usize>)>,
+}
+
+/// What a text of an event adds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// What a choice says.
+    Text(u64),
+    Reasoning,
+    Arguments(CallKey),
 }
 
 /// Which call of an answer: choice, and index within it.
@@ -39,6 +51,20 @@ struct CallSlot {
 }
 
 impl Draft {
+    /// Adds a piece of what it says.
+    pub(super) fn add(&mut self, piece: Piece, text: &str) {
+        match piece {
+            Piece::Text(choice) => self.text(choice, text),
+            Piece::Reasoning => self.reasoning(text),
+            Piece::Arguments(key) => self.arguments(key, text),
+        }
+    }
+
+    /// Notes that an event with this data said nothing but the text in `raw`.
+    pub(super) fn said_only(&mut self, piece: Piece, raw: Raw<'_>, data: &str) {
+        self.only = raw.and_then(|raw| lenient::place(raw, data)).map(|place| (piece, place));
+    }
+
     /// Adds visible text to a choice.
     pub(super) fn text(&mut self, choice: u64, piece: &str) {
         if piece.is_empty() {

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -33,6 +34,22 @@ pub(super) fn text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inner));
     }
     Some(Cow::Owned(serde_json::from_str(json).unwrap_or_else(|_| lossy(json))))
+}
+
+/// What the inside of a string says; None when it is not sound.
+pub(super) fn inside(raw: &[u8]) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(raw).ok()?;
+    if memchr::memchr(b'\\', raw).is_none() {
+        return Some(Cow::Borrowed(text));
+    }
+    serde_json::from_str(&format!("\"{text}\"")).ok().map(Cow::Owned)
+}
+
+/// Where the inside of the string in `raw` stands in `data`, which it was read from.
+pub(super) fn place(raw: &RawValue, data: &str) -> Option<Range<usize>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    let start = (inner.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
+    (start + inner.len() <= data.len()).then(|| start..start + inner.len())
 }
 
 /// The string in `raw` if it is not empty.

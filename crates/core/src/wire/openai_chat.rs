@@ -6,8 +6,9 @@
 //! <https://platform.openai.com/docs/api-reference/chat/object>
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::draft::{Draft, bare_error};
+use super::draft::{Draft, Piece, bare_error};
 use super::lenient::{self, List, Maybe, Raw, count};
 use super::tap::Passing;
 use crate::usage::Usage;
@@ -136,8 +137,29 @@ impl Chat {
         } else if self.is_finishing {
             Passing::Hold
         } else {
+            if let Some((piece, text)) = only_piece(&chunk) {
+                draft.said_only(piece, Some(text), data);
+            }
             Passing::Forward
         }
+    }
+}
+
+/// The text of a chunk that says nothing else.
+fn only_piece<'a>(chunk: &Chunk<'a>) -> Option<(Piece, &'a RawValue)> {
+    let ([choice], None, None, None) = (chunk.choices.0.as_slice(), chunk.usage, &chunk.x_groq.0, chunk.error) else {
+        return None;
+    };
+    let (message, index) = (choice.delta.0.as_ref()?, count(choice.index).unwrap_or(0));
+    let is_more = [choice.text, choice.finish_reason, choice.usage, choice.error, message.refusal];
+    let is_call = !message.tool_calls.0.is_empty() || message.function_call.0.is_some();
+    if is_more.iter().any(Option::is_some) || is_call || message.audio.0.is_some() {
+        return None;
+    }
+    match [message.content, message.reasoning_content, message.reasoning] {
+        [Some(text), None, None] => Some((Piece::Text(index), text)),
+        [None, Some(thought), None] | [None, None, Some(thought)] => Some((Piece::Reasoning, thought)),
+        _ => None,
     }
 }
 

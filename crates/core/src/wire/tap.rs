@@ -2,12 +2,14 @@
 //!
 //! The tap never changes a byte and never fails: what it cannot read passes as it is and leaves the [`Reply`] as it
 //! was. For a stream it also says which events could be the last, so that the caller can hold one back and add to it.
+//!
+//! An event that is like the one before but for its text is not parsed: see [`super::mold`].
 
 use std::borrow::Cow;
 
-use super::draft::Draft;
-use super::sse::EventView;
-use super::{anthropic, gemini, openai_chat, openai_responses};
+use super::draft::{Draft, Piece};
+use super::mold::Mold;
+use super::{anthropic, gemini, lenient, openai_chat, openai_responses, sse};
 use super::{dialect::Dialect, reply::Reply};
 use crate::limits;
 
@@ -16,6 +18,8 @@ use crate::limits;
 pub struct Tap {
     draft: Draft,
     state: State,
+    /// What the next event says with its text, should it be like the last.
+    alike: Option<(Mold, Piece)>,
 }
 
 /// What to do with an event of a stream.
@@ -53,7 +57,7 @@ impl Tap {
             Dialect::Gemini => State::Gemini(gemini::Generate::default()),
             Dialect::Opaque => State::Opaque,
         };
-        Tap { draft: Draft::default(), state }
+        Tap { draft: Draft::default(), state, alike: None }
     }
 
     /// Reads a whole JSON answer: a success, an error, or Gemini's stream as a JSON array.
@@ -75,19 +79,35 @@ impl Tap {
         self.draft.settle();
     }
 
-    /// Reads one event of a stream.
-    pub fn event(&mut self, event: &EventView<'_>) -> Passing {
-        if event.data.is_empty() {
+    /// Reads one event of a stream, with or without its closing blank line.
+    pub fn event(&mut self, event: &[u8]) -> Passing {
+        if let Some((mold, piece)) = &self.alike
+            && let Some(text) = mold.text(event).and_then(lenient::inside)
+        {
+            self.draft.add(*piece, &text);
             return Passing::Forward;
         }
-        let data = text_of(&event.data);
-        match &mut self.state {
-            State::Chat(chat) => chat.event(&mut self.draft, event.name, &data),
-            State::Responses(responses) => responses.event(&mut self.draft, event.name, &data),
-            State::Anthropic(messages) => messages.event(&mut self.draft, event.name, &data),
+        self.alike = None;
+        let view = sse::parse(event);
+        if view.data.is_empty() {
+            return Passing::Forward;
+        }
+        let data = text_of(&view.data);
+        self.draft.only = None;
+        let passing = match &mut self.state {
+            State::Chat(chat) => chat.event(&mut self.draft, view.name, &data),
+            State::Responses(responses) => responses.event(&mut self.draft, view.name, &data),
+            State::Anthropic(messages) => messages.event(&mut self.draft, view.name, &data),
             State::Gemini(generate) => generate.event(&mut self.draft, &data),
             State::Opaque => Passing::Forward,
+        };
+        if let (Some((piece, text)), Passing::Forward, Cow::Borrowed(_)) = (self.draft.only.take(), passing, &data)
+            && let Some(range) = sse::data_range(event)
+        {
+            let inside = range.start + text.start..range.start + text.end;
+            self.alike = Some((Mold::of(event, inside), piece));
         }
+        passing
     }
 
     /// The reply so far. Choices and calls may still stand in order of arrival; see [`Tap::into_reply`].

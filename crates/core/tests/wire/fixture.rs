@@ -52,7 +52,7 @@ pub(crate) fn stream(dialect: Dialect, chunks: &[&[u8]]) -> (Vec<u8>, Vec<(usize
         let block = splitter.push(Bytes::copy_from_slice(chunk));
         let mut start = 0;
         for end in block.ends {
-            let passing = tap.event(&sse::parse(&block.bytes[start..end]));
+            let passing = tap.event(&block.bytes[start..end]);
             events.push((passed.len() + end, passing));
             start = end;
         }

@@ -301,7 +301,7 @@ impl Reader {
         let mut passed = Vec::new();
         filter.break_off(&mut passed);
         for event in &passed {
-            self.tap.event(&sse::parse(event));
+            self.tap.event(event);
         }
         out.extend(passed);
         out.push_back(std::mem::take(&mut events.tail));
@@ -361,7 +361,7 @@ impl Events {
         // Events that simply pass stay together in one piece, from `from` on.
         let (mut from, mut start) = (0, 0);
         for end in ends {
-            match tap.event(&sse::parse(&bytes[start..end])) {
+            match tap.event(&bytes[start..end]) {
                 Passing::UsageOnly if self.strip_usage => {
                     out.push_back(bytes.slice(from..start));
                     from = end;
@@ -404,7 +404,7 @@ impl Events {
             let flow = filter.push(bytes.slice(start..end), &mut passed);
             start = end;
             for event in passed.drain(..) {
-                match tap.event(&sse::parse(&event)) {
+                match tap.event(&event) {
                     Passing::UsageOnly if self.strip_usage => {}
                     Passing::Hold | Passing::UsageOnly if self.holds => out.extend(self.held.replace(event)),
                     Passing::Last => {
@@ -435,7 +435,7 @@ impl Events {
     fn finish(&mut self, tap: &mut Tap) -> Went {
         let rest = self.splitter.rest();
         let Some(filter) = &mut self.filter else {
-            tap.event(&sse::parse(&rest));
+            tap.event(&rest);
             self.tail = rest;
             return Went::On;
         };
@@ -443,7 +443,7 @@ impl Events {
         let is_stopped = (!rest.is_empty() && filter.push(rest, &mut passed) == Flow::Stopped)
             || filter.end(&mut passed) == Flow::Stopped;
         for event in &passed {
-            tap.event(&sse::parse(event));
+            tap.event(event);
         }
         self.tail = passed.concat().into();
         if is_stopped { Went::Nowhere } else { Went::On }

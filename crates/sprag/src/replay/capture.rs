@@ -179,10 +179,10 @@ fn reply(dialect: Dialect, response: &Response<'_>) -> Reply {
         let block = splitter.push(Bytes::copy_from_slice(stream.as_bytes()));
         let mut start = 0;
         for end in block.ends {
-            tap.event(&sse::parse(&block.bytes[start..end]));
+            tap.event(&block.bytes[start..end]);
             start = end;
         }
-        tap.event(&sse::parse(&splitter.rest()));
+        tap.event(&splitter.rest());
     }
     tap.into_reply()
 }

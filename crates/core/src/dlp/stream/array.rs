@@ -92,7 +92,7 @@ impl StreamFilter {
         let mut added = Vec::new();
         let result = self.look(&document, None, true, &mut added);
         added.iter().for_each(|event| out.extend([bare(event), COMMA]));
-        let edits = result?;
+        let (edits, _) = result?;
         out.push(if edits.is_empty() { element.clone() } else { applied(&element, edits).into() });
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
+use crate::wire::Mold;
+
 /// One event.
 #[derive(Debug)]
 pub(super) struct Frame<'e> {
@@ -60,6 +62,13 @@ impl<'e> Frame<'e> {
     /// Whether the blank line is there that ends an event.
     pub(super) fn is_ended(&self) -> bool {
         without_line_end(self.event).is_some_and(|rest| rest.is_empty() || without_line_end(rest).is_some())
+    }
+
+    /// The event as one that others may be like but for the text at `inside` in its data; None when that is not one line.
+    pub(super) fn mold(&self, inside: Range<usize>) -> Option<Mold> {
+        let [line] = self.lines.as_slice() else { return None };
+        let at = line.data.start;
+        Some(Mold::of(self.event, at + inside.start..at + inside.end))
     }
 
     /// The event with other data. JSON is put into one line.

@@ -14,6 +14,7 @@
 //!
 //! Where nothing can change, because findings are only put on record, all passes as it came and is looked at aside.
 
+mod alike;
 mod anthropic;
 mod arguments;
 mod array;
@@ -26,6 +27,7 @@ mod frame;
 mod gemini;
 mod other;
 mod placeholder;
+mod plain;
 mod plan;
 mod responses;
 mod template;
@@ -38,6 +40,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use self::alike::{Alike, OnlyText};
 use self::array::Elements;
 use self::document::{Document, Kind};
 use self::field::{Content, Field, Form};
@@ -68,6 +71,8 @@ pub struct StreamFilter {
     unread: Option<PlainText>,
     /// Of a stream that is an array.
     elements: Elements,
+    /// What is known of the next event, should it be like the last.
+    alike: Option<Alike>,
     /// Nothing can change: what comes passes as it is.
     is_watching: bool,
     is_stopped: bool,
@@ -98,6 +103,7 @@ impl StreamFilter {
             added: 0,
             unread: None,
             elements: Elements::default(),
+            alike: None,
             is_stopped: false,
         }
     }
@@ -166,10 +172,15 @@ impl StreamFilter {
     fn stop(&mut self) {
         self.is_stopped = true;
         self.fields.clear();
+        self.alike = None;
         self.unread = None;
     }
 
     fn event(&mut self, event: Bytes, out: &mut Vec<Bytes>) -> Result<(), Stopped> {
+        if let Some(passed) = self.pass_alike(&event, out) {
+            return passed;
+        }
+        self.alike = None;
         let frame = Frame::read(&event);
         if frame.data.is_empty() {
             if !frame.is_ended() {
@@ -187,7 +198,8 @@ impl StreamFilter {
             out.push(said.map_or_else(|| event.clone(), |data| frame.with_data(&data, false).into()));
             return Ok(());
         };
-        let edits = self.look(&document, frame.name, frame.is_ended(), out)?;
+        let (edits, only) = self.look(&document, frame.name, frame.is_ended(), out)?;
+        self.learn(&frame, only, &edits);
         out.push(if edits.is_empty() {
             event.clone()
         } else {
@@ -196,14 +208,14 @@ impl StreamFilter {
         Ok(())
     }
 
-    /// What must change in an event. What must come before it is added to `out`.
+    /// What must change in an event, and its text if it has only one. What must come before it is added to `out`.
     fn look(
         &mut self,
         document: &Document<'_>,
         name: Option<&[u8]>,
         is_ended: bool,
         out: &mut Vec<Bytes>,
-    ) -> Result<Vec<Edit>, Stopped> {
+    ) -> Result<(Vec<Edit>, Option<OnlyText>), Stopped> {
         if self.dialect == Dialect::Opaque
             && let Some(spoken) = other::spoken(document, name)
         {
@@ -215,6 +227,7 @@ impl StreamFilter {
         if !is_ended {
             plan.ends.push(plan::End::All);
         }
+        let only = self.only_text(document, &plan);
         self.doubt_finish(&mut plan);
         self.begin_fields(&mut plan, out)?;
         self.end_fields(&plan, out)?;
@@ -225,7 +238,7 @@ impl StreamFilter {
         {
             edits.push((document.range(number), last.saturating_add(self.added).to_string().into_bytes()));
         }
-        Ok(edits)
+        Ok((edits, only))
     }
 
     /// Some say in every event that the answer is over. Who goes on after that is not believed again.
@@ -433,34 +446,6 @@ impl StreamFilter {
             content: Content::new(part.form, b""),
         });
         Some(self.fields.len() - 1)
-    }
-
-    /// What must stand in the place of a text that is not JSON; None when it stays.
-    fn said_plainly(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Stopped> {
-        let path = || "data".to_owned();
-        let mut spot = Spot { watch: &mut self.watch, path: &path, is_repeat: false };
-        let mut said = Vec::new();
-        PlainText::new(b"", 0).push(&mut spot, text, true, &mut said)?;
-        Ok((said != text).then_some(said))
-    }
-
-    fn unread(&mut self, bytes: &[u8], out: &mut Vec<Bytes>) -> Result<(), Stopped> {
-        self.end_all(out)?;
-        self.unread.get_or_insert_with(|| PlainText::new(b"", 0));
-        self.plain(bytes, false, out)
-    }
-
-    /// Continues what is not read as events.
-    fn plain(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<Bytes>) -> Result<(), Stopped> {
-        let Some(unread) = &mut self.unread else { return Ok(()) };
-        let path = || "data".to_owned();
-        let mut spot = Spot { watch: &mut self.watch, path: &path, is_repeat: false };
-        let mut said = Vec::new();
-        let result = unread.push(&mut spot, bytes, is_end, &mut said);
-        if !said.is_empty() {
-            out.push(said.into());
-        }
-        result
     }
 }
 

@@ -103,7 +103,7 @@ fn the_error_of_a_stream_is_one_event_that_the_tap_understands() {
         let block = sse::Splitter::new().push(bytes.clone().into());
         assert_eq!(block.ends, [bytes.len()], "{dialect:?}");
         let mut tap = Tap::new(dialect);
-        tap.event(&sse::parse(&bytes));
+        tap.event(&bytes);
         assert_eq!(tap.reply().error.as_deref(), Some("The same call 5 times.\nChange it."), "{dialect:?}");
         assert!(!tap.reply().complete);
     }
@@ -143,7 +143,7 @@ fn codex_is_told_that_its_answer_failed_for_good() {
     );
     assert_eq!((&data["block_reason"], &data["response"]["status"]), (&json!("loop_detected"), &json!("failed")));
     let mut tap = Tap::new(Dialect::OpenaiResponses);
-    tap.event(&sse::parse(&event));
+    tap.event(&event);
     assert_eq!(tap.reply().error.as_deref(), Some("The same call 5 times.\nChange it."));
 
     // It may try again where only the network is at fault.

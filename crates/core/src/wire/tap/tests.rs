@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::sse;
 
 const ALL: [Dialect; 7] = [
     Dialect::OpenaiChat,
@@ -14,7 +13,7 @@ const ALL: [Dialect; 7] = [
 ];
 
 fn event(tap: &mut Tap, event: &str) -> Passing {
-    tap.event(&sse::parse(event.as_bytes()))
+    tap.event(event.as_bytes())
 }
 
 #[test]
@@ -28,6 +27,55 @@ fn what_cannot_be_read_passes() {
         tap.json(b"<html>bad gateway</html>");
         tap.json(b"");
         assert_eq!(tap.into_reply(), Reply::default(), "{dialect:?}");
+    }
+}
+
+/// Events that differ in one text only are not parsed, and say what they say.
+#[test]
+fn events_like_the_one_before_say_the_same_as_if_they_were_parsed() {
+    let pieces: [&[u8]; 15] = [
+        b"one ",
+        b"two",
+        b"",
+        b" \\n",
+        b"\\\"so\\\"",
+        b"\\ud83d\\ude00",
+        b"\\ud83d",
+        b"\\x",
+        b"gr\xc3\xbc\xc3\x9fe",
+        b"\xff",
+        b"\t",
+        b"a\",\"b\":\"c",
+        b"a\",\"finish_reason\":\"stop",
+        b"end",
+        b"after",
+    ];
+    let forms = [
+        (Dialect::OpenaiChat, r#"{"id":"c","model":"m","choices":[{"index":1,"delta":{"content":"@"}}]}"#),
+        (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":null,"reasoning_content":"@"}}]}"#),
+        (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@","reasoning":"so"}}]}"#),
+        (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@"}}],"usage":{"prompt_tokens":1}}"#),
+        (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@"},"finish_reason":"stop"}]}"#),
+        (Dialect::OpenaiCompletions, r#"{"choices":[{"text":"@"}]}"#),
+        (Dialect::Anthropic, r#"{"type":"content_block_delta","index":0,"delta":{"text":"@"}}"#),
+        (Dialect::Anthropic, r#"{"type":"content_block_delta","index":0,"delta":{"thinking":"@"}}"#),
+        (Dialect::Anthropic, r#"{"type":"content_block_delta","index":0,"delta":{"partial_json":"@"}}"#),
+    ];
+    for (dialect, form) in forms {
+        let (mut tap, mut forgetful) = (Tap::new(dialect), Tap::new(dialect));
+        let call =
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n"}}"#;
+        let (before, behind) = form.split_once('@').unwrap();
+        let events = pieces.map(|piece| [b"data: ", before.as_bytes(), piece, behind.as_bytes(), b"\n\n"].concat());
+        let opening = [format!("data: {call}\n\n").into_bytes()];
+        for event in opening.iter().chain(&events) {
+            forgetful.alike = None;
+            assert_eq!(tap.event(event), forgetful.event(event), "{form}");
+        }
+        let remembers =
+            !["usage", "stop", "\"reasoning\"", "\"choices\":[{\"text"].iter().any(|other| form.contains(other));
+        assert_eq!(tap.alike.is_some(), remembers, "{form}");
+        assert_eq!(tap.into_reply(), forgetful.into_reply(), "{form}");
     }
 }
 
