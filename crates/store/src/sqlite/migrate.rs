@@ -45,7 +45,7 @@ pub(crate) const ALERTS: Migrations = &[
 /// Links in alerts that were used.
 pub(crate) const LINKS: Migrations = &[include_str!("../schema/links_001.sql")];
 
-/// Applies what the file has not seen yet, each migration in a transaction of its own.
+/// Applies what the file has not seen yet, all of it or nothing.
 pub(super) fn to_newest(connection: &mut Connection, path: &Path, migrations: Migrations) -> Result<(), StoreError> {
     let found = version(connection).map_err(StoreError::database("tell its schema"))?;
     let known = migrations.len() as u32;
@@ -60,16 +60,15 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
 }
 
 fn apply(connection: &mut Connection, migrations: Migrations, from: u32, to: u32) -> rusqlite::Result<()> {
-    for (number, migration) in (1..).zip(migrations) {
-        if number <= from || number > to {
-            continue;
-        }
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute_batch(migration)?;
-        transaction.pragma_update(None, "user_version", number)?;
-        transaction.commit()?;
+    if from >= to {
+        return Ok(());
     }
-    Ok(())
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for (_, migration) in (1..).zip(migrations).filter(|(number, _)| *number > from && *number <= to) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", to)?;
+    transaction.commit()
 }
 
 #[cfg(test)]
@@ -206,6 +205,18 @@ mod tests {
         let known = HISTORY.len();
         assert!(message.contains(&format!("newer sprag (schema {}, this one knows {known})", known + 1)), "{message}");
         assert!(message.contains("x.db"), "{message}");
+    }
+
+    #[test]
+    fn a_new_file_is_whole_without_what_stands_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = open_writer(&dir.path().join("x.db"), CATALOG).unwrap();
+        let synchronous: u32 = made.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+        assert_eq!(synchronous, 1, "what is committed from now on is not lost in parts");
+        // As a machine leaves it that loses power now.
+        std::fs::copy(dir.path().join("x.db"), dir.path().join("y.db")).unwrap();
+        let found = Connection::open(dir.path().join("y.db")).unwrap();
+        assert_eq!((version(&found).unwrap() as usize, schema(&found)), (CATALOG.len(), schema(&made)));
     }
 
     #[test]

@@ -19,11 +19,25 @@ const BUSY_WAIT: Duration = Duration::from_secs(2);
 /// Opens the one connection that writes, making the file and bringing its schema up to date.
 pub(crate) fn open_writer(path: &Path, migrations: Migrations) -> Result<Connection, StoreError> {
     // The file is made here so that it and what SQLite puts beside it are private even in a shared directory.
-    private_file().write(true).create(true).truncate(false).open(path).map_err(StoreError::file(path))?;
+    let file = private_file().write(true).create(true).truncate(false).open(path).map_err(StoreError::file(path))?;
+    let is_new = file.metadata().map_err(StoreError::file(path))?.len() == 0;
+    // Closed before SQLite opens it: closing it later would give up SQLite's locks on it.
+    drop(file);
     let mut connection = Connection::open(path).map_err(StoreError::database("be opened"))?;
-    prepare_writer(&connection).map_err(StoreError::database("be prepared"))?;
+    let prepared = if is_new { connection.pragma_update(None, "synchronous", "OFF") } else { Ok(()) };
+    prepared.and_then(|()| prepare_writer(&connection)).map_err(StoreError::database("be prepared"))?;
     migrate::to_newest(&mut connection, path, migrations)?;
+    connection.pragma_update(None, "synchronous", "NORMAL").map_err(StoreError::database("be prepared"))?;
+    if is_new {
+        keep_new(&connection).map_err(StoreError::database("be made durable"))?;
+    }
     Ok(connection)
+}
+
+/// Writes a new file through to the disk. Until here nothing in it could be lost, so nothing of it was waited for; from
+/// here on what is committed must find a whole file below it.
+fn keep_new(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Opens a connection that can only read.
@@ -41,7 +55,6 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     // Has an effect on an empty file only, hence before the first table.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update_and_check(None, "journal_size_limit", 64 << 20, |_| Ok(()))?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
