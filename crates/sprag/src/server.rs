@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, Addresses};
+use crate::admin::{Addresses, AdminSide};
 use crate::app::App;
 use crate::config::Settings;
 use crate::config::{KeptToken, keep_admin_token};
@@ -113,14 +113,19 @@ impl Server {
                 gateway::handle(app.clone(), request)
             },
         );
-        let router = admin::router(self.app.clone(), self.token.token.clone(), addresses, shutdown.clone());
+        let side = AdminSide::new(self.app.clone(), self.token.token.clone(), addresses, shutdown.clone());
+        let side = Arc::new(side);
         let aside = Aside::start().context("starting the threads of the dashboard")?;
         let (admin, open, until) =
             (self.admin.into_std()?, self.app.metrics.admin_connections.clone(), shutdown.clone());
         let admin = aside.spawn(async move {
             // A socket belongs to the runtime that it was made in.
             let admin = TcpListener::from_std(admin)?;
-            listen(admin, limits, open, until, move |peer, request| admin::handle(router.clone(), peer, request)).await;
+            listen(admin, limits, open, until, move |peer, request| {
+                let side = side.clone();
+                async move { side.handle(peer, request).await }
+            })
+            .await;
             anyhow::Ok(())
         });
         let sweeping = tokio::spawn(self.app.clone().sweep_forever());

@@ -32,7 +32,7 @@ mod throttle;
 mod trial;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit};
@@ -140,42 +140,57 @@ impl Admin {
     }
 }
 
-/// The whole admin side.
-pub fn router(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: CancellationToken) -> Router {
-    let admin = Arc::new(Admin {
-        started: app.clock.now(),
-        viewer_token: app.settings.load().admin.viewer_token.clone(),
-        records: Records::new(app.history.clone()),
-        sessions: Sessions::default(),
-        throttle: Throttle::default(),
-        link_throttle: Throttle::default(),
-        followers: Arc::new(Semaphore::new(LIVE_FOLLOWERS)),
-        shutdown,
-        app,
-        token,
-        addresses,
-    });
+/// The whole admin side. Its routes are made when somebody first asks: that takes longer than all else at a start, and
+/// many a node is never looked at.
+pub struct AdminSide {
+    admin: Arc<Admin>,
+    routes: OnceLock<Router>,
+}
+
+impl AdminSide {
+    /// Takes what handlers share; nothing is answered yet.
+    #[must_use]
+    pub fn new(app: Arc<App>, token: Secret, addresses: Addresses, shutdown: CancellationToken) -> AdminSide {
+        let admin = Arc::new(Admin {
+            started: app.clock.now(),
+            viewer_token: app.settings.load().admin.viewer_token.clone(),
+            records: Records::new(app.history.clone()),
+            sessions: Sessions::default(),
+            throttle: Throttle::default(),
+            link_throttle: Throttle::default(),
+            followers: Arc::new(Semaphore::new(LIVE_FOLLOWERS)),
+            shutdown,
+            app,
+            token,
+            addresses,
+        });
+        AdminSide { admin, routes: OnceLock::new() }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, peer: SocketAddr, mut request: Request<Incoming>) -> Response<Body> {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let routes = self.routes.get_or_init(|| routes(&self.admin)).clone();
+        match TowerToHyperService::new(routes).call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
+fn routes(admin: &Arc<Admin>) -> Router {
     Router::new()
         .merge(health::routes())
-        .merge(metrics::routes(&admin))
+        .merge(metrics::routes(admin))
         .merge(assets::routes())
-        .merge(login::routes(&admin))
+        .merge(login::routes(admin))
         .merge(act::routes())
-        .nest("/api/v1", api::routes(&admin))
-        .merge(pages::routes(&admin))
+        .nest("/api/v1", api::routes(admin))
+        .merge(pages::routes(admin))
         .fallback(pages::nothing_here)
         .layer(DefaultBodyLimit::max(ADMIN_BODY_BYTES))
         .layer(middleware::from_fn(guard::check_origin))
         .layer(from_fn_with_state(admin.clone(), guard::check_host))
         .layer(middleware::map_response(guard::add_headers))
-        .with_state(admin)
-}
-
-/// Answers one request.
-pub async fn handle(router: Router, peer: SocketAddr, mut request: Request<Incoming>) -> Response<Body> {
-    request.extensions_mut().insert(ConnectInfo(peer));
-    match TowerToHyperService::new(router).call(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
+        .with_state(admin.clone())
 }
