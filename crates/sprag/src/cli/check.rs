@@ -21,14 +21,14 @@ pub(super) fn check(file: Option<PathBuf>, as_json: bool, with_values: bool, fla
     // What a configuration holds that cannot be used is of no use.
     let values = values.filter(|_| with_values);
     if let (Some(values), false) = (&values, as_json) {
-        table::print(&COLUMNS, values.0.iter().map(cells))?;
+        table::print(&COLUMNS, values.list().iter().map(cells))?;
     }
     let mut out = std::io::stdout().lock();
     if as_json {
         match values {
             Some(values) => serde_json::to_writer_pretty(
                 &mut out,
-                &serde_json::json!({ "problems": problems, "values": &*values.0 }),
+                &serde_json::json!({ "problems": problems, "values": values.list() }),
             )?,
             None => serde_json::to_writer_pretty(&mut out, &problems)?,
         }

@@ -51,7 +51,9 @@ impl Document {
                 Ok(table) => document.table = table,
                 Err(error) => return Err(vec![document.syntax_problem(&error)]),
             }
-            document.note_table(spanned.get_ref(), Some(schema::root()), "");
+            if !document.table.is_empty() {
+                document.note_table(spanned.get_ref(), Some(schema::root()), "");
+            }
             return Ok(document);
         }
         Err(errors.iter().map(|error| document.syntax_problem(error)).collect())

@@ -3,6 +3,7 @@
 //! The names come from the schema. The process's environment is read once, in [`Environment::process`]; everything
 //! else works on values.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -47,7 +48,7 @@ impl Environment {
 
     /// The keys that variables set. `names` are those that the file uses for providers and agents: `my-gw` there is `MY_GW` here.
     pub(crate) fn layer(&self, names: &[String], problems: &mut Vec<Problem>) -> Vec<Assignment> {
-        let keys = schema::keys();
+        let keys = LazyCell::new(schema::keys);
         let mut layer = Vec::new();
         for (variable, value) in &self.0 {
             if value.is_empty() || !variable.starts_with(PREFIX) || OTHERS.contains(&variable.as_str()) {

@@ -87,6 +87,22 @@ impl Flags {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::schema;
+
+    /// The others are not held against the schema.
+    #[test]
+    fn every_flag_but_a_dialect_may_be_any_text() {
+        let text = Some("x".to_owned());
+        let providers = vec!["gw=http://h,dialect=anthropic".parse().unwrap()];
+        let flags = Flags { proxy: text.clone(), admin: text, data: Some("x".into()), providers, ..Flags::default() };
+        let layer = flags.layer();
+        assert_eq!(layer.len(), 5, "each of them");
+        for (path, value, flag) in layer {
+            let node = schema::below(schema::root(), &path.join(".")).unwrap();
+            let is_any_text = schema::types(node) == ["string"] && schema::choices(node).is_empty();
+            assert!(value.is_str() && (is_any_text || path.ends_with(&["dialect".to_owned()])), "{flag}");
+        }
+    }
 
     #[test]
     fn reads_providers() {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use sprag_core::limits;
@@ -48,6 +49,8 @@ pub struct Loaded {
 
 /// Keys of which only one can hold; one from the environment replaces those in the file.
 const ALTERNATIVES: [&str; 3] = ["api_key", "api_key_env", "api_key_file"];
+/// The one key that a flag sets and that has to be one of several words.
+const CHOICE: &str = "dialect";
 
 impl Sources {
     /// The flags given, the environment and the working directory of this process.
@@ -83,6 +86,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
         Some(path) => read_document(path).map_err(Problems)?,
         None => Document::parse("", "").map_err(Problems)?,
     };
+    let document = Arc::new(document);
     let mut layers = Layers::over(&document);
     layers.add_environment(&sources.environment);
     layers.add_flags(&sources.flags);
@@ -183,7 +187,7 @@ fn read_document(path: &Path) -> Result<Document, Vec<Problem>> {
 
 /// The values of all layers so far, and who set them.
 struct Layers<'a> {
-    document: &'a Document,
+    document: &'a Arc<Document>,
     table: toml::Table,
     /// Who set a key, where it was not the file.
     origins: BTreeMap<String, Origin>,
@@ -193,10 +197,13 @@ struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    fn over(document: &'a Document) -> Layers<'a> {
+    fn over(document: &'a Arc<Document>) -> Layers<'a> {
         let mut table = document.table.clone();
         let mut problems = Vec::new();
-        check_table(&table, schema::root(), "", &mut problems);
+        // To make the schema takes longer than all else here, and where nothing is written nothing can be wrong.
+        if !table.is_empty() {
+            check_table(&table, schema::root(), "", &mut problems);
+        }
         let mut pruned = BTreeSet::new();
         for problem in &mut problems {
             document.locate(problem);
@@ -219,8 +226,10 @@ impl<'a> Layers<'a> {
     fn add_flags(&mut self, flags: &Flags) {
         for (path, value, flag) in flags.layer() {
             let mut found = Vec::new();
-            let node = path.iter().try_fold(schema::root(), |node, name| schema::child(node, name));
-            if let Some(node) = node {
+            // Of the texts that flags give, only one has to be a certain word.
+            let is_choice = path.last().is_some_and(|name| name == CHOICE);
+            let node = || path.iter().try_fold(schema::root(), |node, name| schema::child(node, name));
+            if is_choice && let Some(node) = node() {
                 check_value(&value, node, &path.join("."), &mut found);
             }
             if found.is_empty() {
@@ -260,12 +269,12 @@ impl<'a> Layers<'a> {
 
     /// Every value, with who set it.
     fn values(&self) -> Values {
-        let in_file = |key: &str| {
-            let (file, line) = self.document.line_of(key)?;
-            Some(Origin::File { file, line })
+        let (document, origins) = (self.document.clone(), self.origins.clone());
+        let origin = move |key: &str| {
+            let in_file = || document.line_of(key).map(|(file, line)| Origin::File { file, line });
+            origins.get(key).cloned().or_else(in_file).unwrap_or(Origin::Default)
         };
-        let origin = |key: &str| self.origins.get(key).cloned().or_else(|| in_file(key)).unwrap_or(Origin::Default);
-        Values::gather(&self.table, origin)
+        Values::gather(self.table.clone(), origin)
     }
 
     fn resolve(mut self, environment: &Environment) -> (Option<Settings>, Vec<Problem>) {

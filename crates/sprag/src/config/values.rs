@@ -6,7 +6,7 @@
 //! their preset decides the rest.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -53,14 +53,30 @@ pub struct ConfigValue {
     pub origin: Origin,
 }
 
-/// All of them, in the order of the schema. Shared, because every reader of the settings has them.
-#[derive(Clone, Debug, Default)]
-pub struct Values(pub Arc<[ConfigValue]>);
+/// All of them, in the order of the schema. Shared, because every reader of the settings has them; put together when
+/// somebody asks, because that takes the whole schema and most never ask.
+#[derive(Clone)]
+pub struct Values(Arc<LazyLock<Vec<ConfigValue>, Gather>>);
+
+type Gather = Box<dyn FnOnce() -> Vec<ConfigValue> + Send>;
 
 /// Lists of values that may be nobody's business; how many there are may be.
 const COUNTED: [&str; 2] = ["dlp.allow", "dlp.allow_patterns"];
 /// Where a preset decides what is not set.
 const BY_PRESET: &str = "detection";
+
+impl Default for Values {
+    fn default() -> Values {
+        Values(Arc::new(LazyLock::new(Box::new(Vec::new))))
+    }
+}
+
+impl fmt::Debug for Values {
+    /// What they are made of holds secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Values")
+    }
+}
 
 impl PartialEq for Values {
     /// Two configurations that do the same are the same, whoever wrote them.
@@ -90,10 +106,18 @@ impl ConfigValue {
 
 impl Values {
     /// The values of `table`, in which all layers are put together; `origin_of` tells who set a key.
-    pub(crate) fn gather(table: &toml::Table, origin_of: impl Fn(&str) -> Origin) -> Values {
-        let written = serde_json::to_value(table).unwrap_or_default();
-        let values = schema::keys().iter().flat_map(|key| of_key(key, &written, &origin_of)).collect::<Vec<_>>();
-        Values(in_sections(values).into())
+    pub(crate) fn gather(table: toml::Table, origin_of: impl Fn(&str) -> Origin + Send + 'static) -> Values {
+        Values(Arc::new(LazyLock::new(Box::new(move || {
+            let written = serde_json::to_value(table).unwrap_or_default();
+            let values = schema::keys().iter().flat_map(|key| of_key(key, &written, &origin_of)).collect::<Vec<_>>();
+            in_sections(values)
+        }))))
+    }
+
+    /// Each of them.
+    #[must_use]
+    pub fn list(&self) -> &[ConfigValue] {
+        &self.0
     }
 }
 
@@ -199,7 +223,7 @@ mod tests {
     fn told(sandbox: &Sandbox, path: &str) -> String {
         let dir = format!("{}/", sandbox.dir.path().display());
         let values = sandbox.load().unwrap().settings.values;
-        let found: Vec<&ConfigValue> = values.0.iter().filter(|value| value.path() == path).collect();
+        let found: Vec<&ConfigValue> = values.list().iter().filter(|value| value.path() == path).collect();
         let [value] = found.as_slice() else { panic!("{path}: {found:?}") };
         format!("{} <- {}", value.value.as_deref().unwrap_or("-"), value.origin).replace(&dir, "")
     }
@@ -230,7 +254,7 @@ mod tests {
         assert_eq!(told(&sandbox, "agents.a.budget.daily_limit"), "5 <- sprag.toml:6");
         assert_eq!(told(&sandbox, "detection.progress.repeats"), "4 <- sprag.toml:8");
         let values = sandbox.load().unwrap().settings.values;
-        let has = |path: &str| values.0.iter().any(|value| value.path() == path);
+        let has = |path: &str| values.list().iter().any(|value| value.path() == path);
         assert!(!has("providers.gw.api_key_file"), "the variable took its place");
         assert!(!has("agents.a.budget.monthly_limit") && !has("detection.progress.stall"));
     }
@@ -244,7 +268,7 @@ mod tests {
                     [jwt]\nissuer = \"https://me:planted-4@login.example.com\"\n\
                     [alerts.channels.ops]\ntype = \"slack\"\nurl = \"https://hooks.example.com/planted-6\"\n";
         let values = Sandbox::new(text).load().unwrap().settings.values;
-        let all = serde_json::to_string(&*values.0).unwrap();
+        let all = serde_json::to_string(values.list()).unwrap();
         assert!(!all.contains("planted"), "{all}");
         assert!(all.contains("1 value") && all.contains("path = /t"), "{all}");
         assert!(all.contains(&format!("https://{MASK}@login.example.com")), "{all}");

@@ -41,7 +41,7 @@ mod tests {
         let expected =
             OnStateLoss { budgets: StateLoss::Open, rate_limits: StateLoss::Closed, ..OnStateLoss::default() };
         assert_eq!(settings.state.on_loss, expected);
-        let shown = serde_json::to_string(&*settings.values.0).unwrap();
+        let shown = serde_json::to_string(settings.values.list()).unwrap();
         assert!(!shown.contains("planted"), "{shown}");
     }
 

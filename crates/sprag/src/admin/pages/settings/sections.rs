@@ -35,7 +35,7 @@ pub(super) struct ProviderLine {
 /// All values by section. `waiting` are keys, or whole sections, that need a restart.
 pub(super) fn sections(settings: &Settings, waiting: &[&str]) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
-    for value in settings.values.0.iter() {
+    for value in settings.values.list().iter() {
         let name = if value.section.is_empty() { &value.key } else { &value.section };
         if sections.last().is_none_or(|section| section.name != *name) {
             sections.push(Section { name: name.clone(), rows: Vec::new(), set: 0 });
@@ -57,7 +57,7 @@ pub(super) fn providers(settings: &Settings) -> Vec<ProviderLine> {
             (None, Auth::None) => "none needed",
             (None, _) => "from the caller",
         },
-        is_set: settings.values.0.iter().any(|value| {
+        is_set: settings.values.list().iter().any(|value| {
             let rest = value.section.strip_prefix("providers.").and_then(|rest| rest.strip_prefix(&*provider.name));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         }),
