@@ -2,13 +2,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::policy::{Descriptor, Kill, Subject};
 use sprag_store::catalog::Snapshot;
+use tokio::sync::watch;
 
 use super::carried::carried;
 use super::identify::key_ids;
@@ -28,7 +29,13 @@ pub(crate) struct Watched {
 }
 
 /// Ready when a call that is under way is killed.
-pub(crate) struct KillWatch(Pin<Box<dyn Future<Output = Arc<Kill>> + Send + Sync>>);
+pub(crate) struct KillWatch {
+    waiting: Pin<Box<dyn Future<Output = Arc<Kill>> + Send + Sync>>,
+    /// Tells without a lock whether the catalog has changed since `waiting` was asked.
+    changes: watch::Receiver<u64>,
+    /// Whom `waiting` will wake.
+    wakes: Option<Waker>,
+}
 
 /// Waits for something, unless the call is killed before.
 pub(crate) async fn or_killed<T>(work: impl Future<Output = T>, watch: Option<&mut KillWatch>) -> Result<T, Arc<Kill>> {
@@ -60,7 +67,8 @@ impl Watched {
     /// Waits for a kill; a call that has none waits forever.
     pub(crate) fn watch(self: &Arc<Self>, app: &Arc<App>) -> KillWatch {
         let (app, watched) = (app.clone(), self.clone());
-        KillWatch(Box::pin(async move {
+        let changes = app.changes.subscribe();
+        let waiting = Box::pin(async move {
             let mut changes = app.changes.subscribe();
             loop {
                 if let Some(kill) = watched.kill(&app, &app.catalog.snapshot()) {
@@ -70,7 +78,8 @@ impl Watched {
                     std::future::pending::<()>().await;
                 }
             }
-        }))
+        });
+        KillWatch { waiting, changes, wakes: None }
     }
 }
 
@@ -78,6 +87,13 @@ impl Future for KillWatch {
     type Output = Arc<Kill>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Arc<Kill>> {
-        self.0.as_mut().poll(cx)
+        // A stream asks twice for each piece of its answer, and as a rule nothing has changed since.
+        let is_waiting = self.wakes.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        if is_waiting && !self.changes.has_changed().unwrap_or(false) {
+            return Poll::Pending;
+        }
+        self.changes.mark_unchanged();
+        self.wakes = Some(cx.waker().clone());
+        self.waiting.as_mut().poll(cx)
     }
 }

@@ -17,7 +17,7 @@ use sprag_core::dlp::Scanner;
 use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::run::at_settling;
 use sprag_core::time::Timestamp;
-use sprag_core::wire::sse::{self, Splitter};
+use sprag_core::wire::sse::Splitter;
 use sprag_core::wire::{Call, Dialect, Reply, Tap};
 use sprag_store::state::{OpenRequest, Settlement, State};
 
