@@ -83,7 +83,11 @@ impl Scanner {
         let is_any_number = numbers::wants_more(&hits);
         let number = |view: &View<'_>, at, digits| is_any_number | numbers::may_begin(view, at, digits);
         each_trigger(&view, begin, &WORDS, &MayBe { token: tokens::may_begin_with, number }, |trigger, at| {
-            if at + ESCAPE < from && !trigger.may_lead_on() {
+            let is_over = match trigger {
+                Trigger::Word(word) => credentials::reach(word).is_some_and(|reach| at + reach < from),
+                _ => at + ESCAPE < from && !trigger.may_lead_on(),
+            };
+            if is_over {
                 return;
             }
             hits.trigger = at;

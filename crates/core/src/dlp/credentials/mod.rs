@@ -58,6 +58,12 @@ const REACH: usize = 200;
 /// Values of a list that are looked at.
 const LIST_VALUES: usize = 16;
 
+/// How far behind a word the value of its name may begin; None where a command follows that may go on for long.
+pub(super) fn reach(word: usize) -> Option<usize> {
+    let is_command = matches!(WORDS[word], "bearer" | "basic" | "akia" | "curl" | "identified");
+    (!is_command).then_some(REACH)
+}
+
 /// Looks at a place where one of the [`WORDS`] begins.
 pub(super) fn at_word(view: &View<'_>, at: usize, word: usize, hits: &mut Hits) {
     match WORDS[word] {

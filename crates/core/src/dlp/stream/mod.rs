@@ -437,6 +437,8 @@ impl StreamFilter {
             (Dialect::Anthropic, Form::Json) => Template::of_block(part.key.group, "input_json_delta", "partial_json"),
             _ => Template::of(document, part.node, name),
         };
+        // As a rule there is one, and a list that grows by itself makes room for four.
+        self.fields.reserve_exact(1);
         self.fields.push(Field {
             key: part.key,
             is_talk: part.is_talk,

@@ -42,6 +42,16 @@ fn a_stream_of_single_bytes_gives_what_the_whole_gives() {
 }
 
 #[test]
+fn a_name_reaches_as_far_in_a_stream_as_in_the_whole() {
+    let values: Vec<String> = (0..12).map(|n| format!("\"q{n}Zk83hF0sLx9Vb2Nw7R{n}\"")).collect();
+    let text = format!("api_key = [{}] and so on", values.join(", "));
+    let whole = read(&[text.as_bytes()]);
+    let last = whole.1.last().unwrap();
+    assert!(whole.1.len() > 5 && last.start > 150, "{whole:?}");
+    assert_eq!(read(&text.as_bytes().chunks(1).collect::<Vec<_>>()), whole);
+}
+
+#[test]
 fn prose_flows_but_for_the_open_word() {
     let scanner = Scanner::default();
     let mut stream = TextStream::new(b"");
