@@ -15,6 +15,7 @@ pub mod alerts;
 pub mod dlp;
 pub mod event;
 pub mod id;
+mod json;
 pub mod limits;
 pub mod loops;
 pub mod money;

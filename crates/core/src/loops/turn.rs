@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use self::item::{Class, Item, first_text, join, text};
+use self::item::{Class, Item, first_text, joined, text};
 use crate::wire::{Call, Dialect};
 
 /// The new part of a request, borrowed from its body.
@@ -111,11 +111,10 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
         match class {
             Class::Aside => {}
             Class::Input => {
-                let mut given = item.given();
-                given.results.reverse();
-                turn.results.append(&mut given.results);
-                given.texts.reverse();
-                texts.append(&mut given.texts);
+                let (results_before, texts_before) = (turn.results.len(), texts.len());
+                item.given(&mut turn.results, &mut texts);
+                turn.results[results_before..].reverse();
+                texts[texts_before..].reverse();
             }
             // An answer at the very end is begun by the client, or paused by the model: it is not over.
             Class::Answer if texts.is_empty() && turn.results.is_empty() => {}
@@ -125,8 +124,7 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
                 let said = said.get_or_insert_default();
                 calls.append(&mut said.calls);
                 said.calls = calls;
-                let spoken = spoken.into_iter().fold(Cow::Borrowed(""), join);
-                said.text = join(spoken, std::mem::take(&mut said.text));
+                said.text = joined(spoken.into_iter().chain([std::mem::take(&mut said.text)]));
             }
         }
         if let Some(place) = front.get_mut(at) {
@@ -136,13 +134,16 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
     turn.said = said;
     turn.new_items = items.len() - at;
     turn.results.reverse();
-    turn.user_text = texts.into_iter().rev().fold(Cow::Borrowed(""), join);
+    turn.user_text = joined(texts.into_iter().rev());
     if wants_last_user_text && turn.user_text.is_empty() {
         turn.last_user_text = items[..at].iter().rev().find_map(|raw| {
             turn.parsed_items += 1;
             let item = Item::parse(raw);
-            let texts = if item.class(dialect) == Class::Input { item.given().texts } else { Vec::new() };
-            let text = texts.into_iter().fold(Cow::Borrowed(""), join);
+            let mut texts = Vec::new();
+            if item.class(dialect) == Class::Input {
+                item.given(&mut Vec::new(), &mut texts);
+            }
+            let text = joined(texts.into_iter());
             (!text.is_empty()).then_some(text)
         });
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::draft::{Draft, Piece};
 use super::lenient::{self, List, Maybe, Raw, count};
 use super::tap::Passing;
+use crate::json;
 use crate::usage::Usage;
 
 /// State of a Messages answer.
@@ -98,7 +99,7 @@ struct Creation<'a> {
 impl Messages {
     /// Reads a whole answer.
     pub(super) fn json(&mut self, draft: &mut Draft, body: &str) {
-        let Ok(Maybe(Some(message))) = serde_json::from_str::<Maybe<Message<'_>>>(body) else { return };
+        let Ok(Maybe(Some(message))) = json::from_str::<Maybe<Message<'_>>>(body) else { return };
         self.read_message(draft, &message);
         if let Some(error) = message.error {
             draft.error(error);
@@ -108,7 +109,7 @@ impl Messages {
 
     /// Reads one event.
     pub(super) fn event(&mut self, draft: &mut Draft, name: Option<&str>, data: &str) -> Passing {
-        let Ok(Maybe(Some(event))) = serde_json::from_str::<Maybe<Event<'_>>>(data) else { return Passing::Forward };
+        let Ok(Maybe(Some(event))) = json::from_str::<Maybe<Event<'_>>>(data) else { return Passing::Forward };
         let kind = lenient::text(event.r#type);
         let index = count(event.index).unwrap_or(0);
         let kind = if name == Some("error") { name } else { kind.as_deref().or(name) };

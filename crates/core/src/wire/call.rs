@@ -3,14 +3,18 @@
 //! Only the top level is parsed here: the items of the conversation stay raw slices, so that the cost of reading a
 //! long history is one pass over its bytes. [`super::history`] reads the items that are new.
 
+mod top;
+
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use self::top::{Top, raw};
 use super::dialect::{STREAM_VERB, has_end};
 use super::named::model_in_path;
 use super::{Dialect, looks_unique};
+use crate::json;
 use crate::limits::FALLBACK_MODELS;
 
 /// What a request asks for. Borrows from the body.
@@ -108,16 +112,9 @@ impl<'a> Call<'a> {
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(BadBody::NotObject);
         }
-        let top: Top<'a> = serde_json::from_slice(body)?;
+        let (top, items) = Top::read(dialect, body)?;
         let own = own_fields(&top)?;
-        let list = match dialect {
-            Dialect::OpenaiResponses => top.input,
-            Dialect::Gemini => top.contents,
-            Dialect::OpenaiCompletions => top.prompt,
-            Dialect::OpenaiEmbeddings => None,
-            _ => top.messages,
-        };
-        let items: Vec<&RawValue> = list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let list = top.list(dialect);
         let prompt = if items.is_empty() { list.or(top.input) } else { None };
         let fixed = [top.system, top.instructions, top.system_instruction, top.tools, top.functions];
         let is_stream = match dialect {
@@ -158,80 +155,11 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The fields that Sprag acts on, of all dialects. A field that is there twice is an error of the parser.
-#[derive(Deserialize)]
-struct Top<'a> {
-    #[serde(borrow, default, deserialize_with = "raw")]
-    model: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    models: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    messages: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    input: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    contents: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    prompt: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    stream: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    stream_options: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    max_tokens: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    max_completion_tokens: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    max_output_tokens: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    n: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    best_of: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw", rename = "generationConfig", alias = "generation_config")]
-    generation_config: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    previous_response_id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    thread: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    metadata: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    prompt_cache_key: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    conversation: Option<&'a RawValue>,
-    // Read by the model: each may be there once.
-    #[serde(borrow, default, deserialize_with = "raw")]
-    system: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    instructions: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw", rename = "systemInstruction", alias = "system_instruction")]
-    system_instruction: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    tools: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    functions: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    sprag_run_id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    sprag_parent_run_id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    sprag_agent: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    agentwall_run_id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    agentwall_agent_id: Option<&'a RawValue>,
-}
-
-/// Keeps `null` as a value: a field of ours that is null must be removed all the same.
-fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
 /// A raw value as text, borrowed when it holds no escapes. None when it is not a string.
 fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(value?.get()).ok().map(|t| t.0)
+    json::from_str::<Text<'_>>(value?.get()).ok().map(|t| t.0)
 }
 
 fn own_fields<'a>(top: &Top<'a>) -> Result<OwnFields<'a>, BadBody> {
@@ -264,7 +192,7 @@ fn own_fields<'a>(top: &Top<'a>) -> Result<OwnFields<'a>, BadBody> {
 
 /// The models of a router's list, as far as they are texts.
 fn fallback_models(models: Option<&RawValue>) -> Result<Vec<Cow<'_, str>>, BadBody> {
-    let listed: Option<Vec<&RawValue>> = models.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let listed: Option<Vec<&RawValue>> = models.and_then(|raw| json::from_str(raw.get()).ok());
     let listed = listed.unwrap_or_default();
     if listed.len() > FALLBACK_MODELS {
         return Err(BadBody::TooManyModels);
@@ -278,7 +206,7 @@ fn thread_previous(thread: Option<&RawValue>) -> Option<Cow<'_, str>> {
         #[serde(borrow, default)]
         previous_message_id: Option<Cow<'a, str>>,
     }
-    serde_json::from_str::<Thread<'_>>(thread?.get()).ok()?.previous_message_id
+    json::from_str::<Thread<'_>>(thread?.get()).ok()?.previous_message_id
 }
 
 /// The conversation that the provider keeps: `"conv_…"` or `{"id":"conv_…"}`.
@@ -289,7 +217,7 @@ fn conversation_id(conversation: Option<&RawValue>) -> Option<Cow<'_, str>> {
         id: Cow<'a, str>,
     }
     let named = text(conversation);
-    named.or_else(|| serde_json::from_str::<Conversation<'_>>(conversation?.get()).ok().map(|c| c.id))
+    named.or_else(|| json::from_str::<Conversation<'_>>(conversation?.get()).ok().map(|c| c.id))
 }
 
 /// A cache key that names one session. Many programs send one key of their own with every conversation: that is none.
@@ -352,7 +280,7 @@ struct GeminiConfig<'a> {
 fn gemini_config<'a>(top: &Top<'a>) -> Option<GeminiConfig<'a>> {
     match top.generation_config.map(RawValue::get) {
         None | Some("null") => Some(GeminiConfig::default()),
-        Some(config) => serde_json::from_str(config).ok(),
+        Some(config) => json::from_str(config).ok(),
     }
 }
 
@@ -362,7 +290,7 @@ fn stream_options(options: Option<&RawValue>) -> StreamOptions<'_> {
         #[serde(borrow, default, deserialize_with = "raw")]
         include_usage: Option<&'a RawValue>,
     }
-    let include_usage = options.and_then(|o| serde_json::from_str::<Options<'_>>(o.get()).ok()?.include_usage);
+    let include_usage = options.and_then(|o| json::from_str::<Options<'_>>(o.get()).ok()?.include_usage);
     StreamOptions { value: options, include_usage }
 }
 
@@ -377,9 +305,9 @@ fn metadata_session(metadata: Option<&RawValue>) -> Option<Cow<'_, str>> {
     struct UserId {
         session_id: Option<String>,
     }
-    let user_id = serde_json::from_str::<Metadata<'_>>(metadata?.get()).ok()?.user_id?;
+    let user_id = json::from_str::<Metadata<'_>>(metadata?.get()).ok()?.user_id?;
     if user_id.starts_with('{') {
-        let session = serde_json::from_str::<UserId>(&user_id).ok()?.session_id?;
+        let session = json::from_str::<UserId>(&user_id).ok()?.session_id?;
         return (!session.is_empty()).then_some(Cow::Owned(session));
     }
     let (_, session) = user_id.rsplit_once("_session_")?;

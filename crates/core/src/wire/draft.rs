@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::lenient::{self, Maybe, Raw, cut};
 use super::reply::{Reply, ToolCall};
-use crate::limits;
+use crate::{json, limits};
 
 /// The reply so far, and what is needed to continue it.
 #[derive(Debug, Default)]
@@ -263,7 +263,7 @@ pub(super) fn bare_error(body: &str) -> Option<String> {
         message: Raw<'a>,
         detail: Raw<'a>,
     }
-    let bare = serde_json::from_str::<Maybe<Bare<'_>>>(body).ok()?.0?;
+    let bare = json::from_str::<Maybe<Bare<'_>>>(body).ok()?.0?;
     let message = lenient::text_or_json(bare.message.or(bare.detail))?;
     Some(message.into_owned())
 }

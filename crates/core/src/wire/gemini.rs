@@ -13,6 +13,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use super::draft::Draft;
 use super::lenient::{self, List, Maybe, Raw, count};
 use super::tap::Passing;
+use crate::json;
 use crate::usage::Usage;
 
 /// State of an answer.
@@ -131,14 +132,14 @@ impl Generate {
             let _ = serde_json::Deserializer::from_str(body).deserialize_seq(chunks);
             return;
         }
-        let Ok(Maybe(Some(chunk))) = serde_json::from_str::<Maybe<Chunk<'_>>>(body) else { return };
+        let Ok(Maybe(Some(chunk))) = json::from_str::<Maybe<Chunk<'_>>>(body) else { return };
         self.read(draft, &chunk);
         draft.close_json(body);
     }
 
     /// Reads one event.
     pub(super) fn event(&mut self, draft: &mut Draft, data: &str) -> Passing {
-        let Ok(Maybe(Some(chunk))) = serde_json::from_str::<Maybe<Chunk<'_>>>(data) else { return Passing::Forward };
+        let Ok(Maybe(Some(chunk))) = json::from_str::<Maybe<Chunk<'_>>>(data) else { return Passing::Forward };
         self.read(draft, &chunk);
         if self.is_finishing && draft.reply.error.is_none() { Passing::Hold } else { Passing::Forward }
     }

@@ -20,6 +20,7 @@ use self::answer::Answer;
 use self::canonical::{canonical_item, mix, user_text};
 use self::item::{Class, Item};
 use super::{Call, Dialect, Reply};
+use crate::json;
 use crate::limits::RUN_CLUES;
 
 pub use self::answer::{call_id_hash, looks_unique};
@@ -45,7 +46,7 @@ pub struct History {
     base: u64,
     last_input: u64,
     /// An answer that the request begins and the model continues.
-    begun: Option<Answer>,
+    begun: Option<Box<Answer>>,
     dialect: Dialect,
 }
 
@@ -115,7 +116,7 @@ impl History {
     }
 
     fn answer(&self, reply: &Reply) -> Answer {
-        let mut answer = self.begun.clone().unwrap_or_else(|| Answer::new(self.dialect));
+        let mut answer = self.begun.as_deref().cloned().unwrap_or_else(|| Answer::new(self.dialect));
         answer.text(&reply.text);
         for call in &reply.tool_calls {
             answer.call(&call.id, &call.name, &call.arguments);
@@ -169,7 +170,7 @@ fn read_items(dialect: Dialect, items: &[&RawValue], known: impl Fn(u64) -> Opti
 fn read_prompt(dialect: Dialect, prompt: &RawValue) -> History {
     let mut history = History::new(dialect);
     history.parsed_items = 1;
-    let Ok(text) = serde_json::from_str::<Cow<'_, str>>(prompt.get()) else {
+    let Ok(text) = json::from_str::<Cow<'_, str>>(prompt.get()) else {
         history.base = mix(SEED, xxh3_64(prompt.get().as_bytes()));
         history.end = history.base;
         return history;
@@ -193,7 +194,7 @@ fn read_prompt(dialect: Dialect, prompt: &RawValue) -> History {
     history.after_answers.reverse();
     transcript.text(&text[read..]);
     history.end = mix(SEED, transcript.key());
-    history.begun = Some(transcript);
+    history.begun = Some(Box::new(transcript));
     history
 }
 
@@ -209,7 +210,7 @@ impl Reader {
     fn item(&mut self, raw: &RawValue) -> bool {
         self.history.parsed_items += 1;
         let dialect = self.history.dialect;
-        let Ok(item) = serde_json::from_str::<Item<'_>>(raw.get()) else {
+        let Some(item) = Item::read(raw) else {
             self.input(xxh3_64(raw.get().as_bytes()));
             return true;
         };
@@ -255,7 +256,7 @@ impl Reader {
         self.history.base = self.mark.chain;
         self.history.last_input = self.mark.last_input;
         self.history.end = begun.as_ref().map_or(self.mark.chain, |answer| self.note(answer));
-        self.history.begun = begun;
+        self.history.begun = begun.map(Box::new);
 
         let newest_first = |list: &mut Vec<u64>, most: usize| {
             list.reverse();

@@ -13,7 +13,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::limits;
+use crate::{json, limits};
 
 /// A value not looked at yet; `null` and a missing field are both `None`.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
@@ -90,12 +90,12 @@ pub(super) fn count(raw: Raw<'_>) -> Option<u64> {
 
 /// The object in `raw`.
 pub(super) fn object<'a, T: Deserialize<'a>>(raw: Raw<'a>) -> Option<T> {
-    serde_json::from_str::<Maybe<T>>(raw?.get()).ok()?.0
+    json::from_str::<Maybe<T>>(raw?.get()).ok()?.0
 }
 
 /// The objects of the array in `raw`.
 pub(super) fn list<'a, T: Deserialize<'a>>(raw: Raw<'a>) -> Vec<T> {
-    raw.and_then(|raw| serde_json::from_str::<List<T>>(raw.get()).ok()).unwrap_or_default().0
+    raw.and_then(|raw| json::from_str::<List<T>>(raw.get()).ok()).unwrap_or_default().0
 }
 
 /// `text` up to `bytes`, never inside a character.

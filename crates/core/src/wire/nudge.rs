@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::call::Call;
 use super::dialect::Dialect;
 use super::edit::{Edit, apply, range_of};
+use crate::json;
 
 /// The body with `note` behind the last tool result or user text; None where there is no place for it.
 #[must_use]
@@ -98,7 +99,7 @@ struct Item<'a> {
 
 /// A message of the user or of a tool. Anthropic keeps tool results in a message of the user, and text goes after them.
 fn message<'a>(item: &'a RawValue, part: &'static str) -> Option<Place<'a>> {
-    let item: Item<'a> = serde_json::from_str(item.get()).ok()?;
+    let item: Item<'a> = json::from_str(item.get()).ok()?;
     let is_told = matches!(item.role.as_deref(), Some("user" | "tool" | "function"));
     let value = item.content.filter(|_| is_told)?;
     Some(Place { value, part: Part::Typed(part) })
@@ -106,7 +107,7 @@ fn message<'a>(item: &'a RawValue, part: &'static str) -> Option<Place<'a>> {
 
 /// An item of Responses: a tool's output, or a message.
 fn input_item(raw: &RawValue) -> Option<Place<'_>> {
-    let item: Item<'_> = serde_json::from_str(raw.get()).ok()?;
+    let item: Item<'_> = json::from_str(raw.get()).ok()?;
     let value = match item.kind.as_deref() {
         Some("function_call_output" | "custom_tool_call_output") => item.output?,
         Some("message") | None => return message(raw, "input_text"),
@@ -117,12 +118,12 @@ fn input_item(raw: &RawValue) -> Option<Place<'_>> {
 
 /// A content of Gemini. A turn of function responses takes no text, so the note goes into the last response.
 fn content(raw: &RawValue) -> Option<Place<'_>> {
-    let item: Item<'_> = serde_json::from_str(raw.get()).ok()?;
+    let item: Item<'_> = json::from_str(raw.get()).ok()?;
     if !matches!(item.role.as_deref(), Some("user" | "function" | "tool") | None) {
         return None;
     }
     let value = item.parts?;
-    let parts: Vec<GeminiPart<'_>> = serde_json::from_str(value.get()).ok()?;
+    let parts: Vec<GeminiPart<'_>> = json::from_str(value.get()).ok()?;
     let response = parts.iter().rev().find_map(|part| part.function_response.as_ref());
     match response {
         Some(response) => response.response.map(|value| Place { value, part: Part::Field }),

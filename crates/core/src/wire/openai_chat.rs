@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::draft::{Draft, Piece, bare_error};
 use super::lenient::{self, List, Maybe, Raw, count};
 use super::tap::Passing;
+use crate::json;
 use crate::usage::Usage;
 
 /// State of a chat stream.
@@ -112,7 +113,7 @@ struct Function<'a> {
 
 /// Reads a whole answer.
 pub(super) fn json(draft: &mut Draft, body: &str) {
-    let Ok(Maybe(Some(answer))) = serde_json::from_str::<Maybe<Chunk<'_>>>(body) else { return };
+    let Ok(Maybe(Some(answer))) = json::from_str::<Maybe<Chunk<'_>>>(body) else { return };
     read(draft, &answer);
     draft.close_json(body);
 }
@@ -124,7 +125,7 @@ impl Chat {
             draft.close();
             return Passing::Last;
         }
-        let Ok(Maybe(Some(chunk))) = serde_json::from_str::<Maybe<Chunk<'_>>>(data) else { return Passing::Forward };
+        let Ok(Maybe(Some(chunk))) = json::from_str::<Maybe<Chunk<'_>>>(data) else { return Passing::Forward };
         let (finished, usage) = read(draft, &chunk);
         self.is_finishing |= finished;
         if name == Some("error") {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::draft::Draft;
 use super::lenient::{self, List, Maybe, Raw, count};
 use super::tap::Passing;
+use crate::json;
 use crate::limits;
 use crate::usage::Usage;
 
@@ -85,7 +86,7 @@ struct Part<'a> {
 
 /// Reads a whole answer.
 pub(super) fn json(draft: &mut Draft, body: &str) {
-    let Ok(Maybe(Some(response))) = serde_json::from_str::<Maybe<Response<'_>>>(body) else { return };
+    let Ok(Maybe(Some(response))) = json::from_str::<Maybe<Response<'_>>>(body) else { return };
     read_final(draft, &response);
     draft.close_json(body);
 }
@@ -97,7 +98,7 @@ impl Responses {
 
     /// Reads one event.
     pub(super) fn event(&mut self, draft: &mut Draft, name: Option<&str>, data: &str) -> Passing {
-        let Ok(Maybe(Some(event))) = serde_json::from_str::<Maybe<Event<'_>>>(data) else { return Passing::Forward };
+        let Ok(Maybe(Some(event))) = json::from_str::<Maybe<Event<'_>>>(data) else { return Passing::Forward };
         self.sequence_number = count(event.sequence_number).or(self.sequence_number);
         let kind = lenient::text(event.r#type);
         let kind = if name == Some("error") { name } else { kind.as_deref().or(name) };

@@ -10,6 +10,7 @@ use super::items::Items;
 use super::rules::{Rule, State, is_exempt, is_given};
 use crate::dlp::restore::{Placeholders, keep_apart};
 use crate::dlp::scan::Scanner;
+use crate::json;
 use crate::limits::JSON_LEVELS;
 use crate::wire::Dialect;
 
@@ -168,5 +169,5 @@ pub(super) fn whole_characters(text: &[u8], range: Range<usize>) -> Range<usize>
 }
 
 fn holds_json(text: &[u8]) -> bool {
-    matches!(text.trim_ascii_start().first(), Some(b'{' | b'[')) && serde_json::from_slice::<IgnoredAny>(text).is_ok()
+    matches!(text.trim_ascii_start().first(), Some(b'{' | b'[')) && json::from_slice::<IgnoredAny>(text).is_ok()
 }

@@ -12,6 +12,7 @@ use super::items::Items;
 use super::rules::{Rule, State, is_server, is_signature, is_text, marks, marks_of_type, rule, rule_of_called};
 use super::text::{Text, Walker};
 use crate::dlp::view::LOOK_BACK;
+use crate::json::end_of_string;
 use crate::limits::JSON_DEPTH;
 
 /// Fewer digits are no card, and in most bodies they are plenty.
@@ -201,6 +202,10 @@ impl Walker<'_> {
 /// The string whose opening quote stands at `at`.
 fn string_at(buf: &[u8], at: usize, end: usize) -> Text {
     let start = at + 1;
+    if let Some((end, is_escaped)) = buf.get(..end).and_then(|buf| end_of_string(buf, start)) {
+        return Text { content: start..end, is_escaped };
+    }
+    // What no string of JSON would hold is looked at all the same.
     let (mut from, mut is_escaped) = (start, false);
     while let Some(length) = memchr::memchr2(b'"', b'\\', buf.get(from..end).unwrap_or_default()) {
         if buf[from + length] == b'"' {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{ToolResult, ToolUse};
+use crate::json::{self, unescaped};
 use crate::wire::Dialect;
 
 /// What an item is in its conversation.
@@ -108,17 +109,10 @@ struct Called<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// What was given to the model by one item.
-#[derive(Default)]
-pub(super) struct Given<'a> {
-    pub(super) results: Vec<ToolResult<'a>>,
-    pub(super) texts: Vec<Cow<'a, str>>,
-}
-
 impl<'a> Item<'a> {
     /// Reads an item; one that cannot be read is an input that says nothing.
     pub(super) fn parse(raw: &'a RawValue) -> Item<'a> {
-        serde_json::from_str(raw.get()).unwrap_or_default()
+        json::from_str(raw.get()).unwrap_or_default()
     }
 
     /// Whether an item is an input for sure, as far as its first field tells.
@@ -168,28 +162,26 @@ impl<'a> Item<'a> {
     }
 
     /// The tool results and user text of an input.
-    pub(super) fn given(&self) -> Given<'a> {
-        let mut given = Given::default();
+    pub(super) fn given(&self, results: &mut Vec<ToolResult<'a>>, texts: &mut Vec<Cow<'a, str>>) {
         let role = text(self.role);
         if matches!(role.as_deref(), Some("tool" | "function")) && self.parts.is_none() {
-            given.results.push(ToolResult {
+            results.push(ToolResult {
                 call_id: word(self.tool_call_id.or(self.call_id)),
                 name: word(self.name),
                 text: said_in(self.content),
                 is_error: false,
             });
-            return given;
+            return;
         }
         if let (None, Some(output)) = (role, self.output) {
             let (call_id, name) = (word(self.call_id.or(self.id)), word(self.name));
-            given.results.push(ToolResult { call_id, name, text: said_in(Some(output)), is_error: false });
-            return given;
+            results.push(ToolResult { call_id, name, text: said_in(Some(output)), is_error: false });
+            return;
         }
         for part in self.pieces() {
-            part.given(&mut given);
+            part.given(results, texts);
         }
-        given.texts.extend(filled(text(self.content)).filter(|text| !is_reminder(text)));
-        given
+        texts.extend(filled(text(self.content)).filter(|text| !is_reminder(text)));
     }
 
     fn pieces(&self) -> impl Iterator<Item = Part<'a>> + use<'a> {
@@ -208,21 +200,21 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn given(self, given: &mut Given<'a>) {
+    fn given(self, results: &mut Vec<ToolResult<'a>>, texts: &mut Vec<Cow<'a, str>>) {
         if let Some(response) = self.function_response {
             let (call_id, name) = (word(response.id), word(response.name));
             let (text, is_error) = unwrapped(response.response);
-            given.results.push(ToolResult { call_id, name, text, is_error });
+            results.push(ToolResult { call_id, name, text, is_error });
         } else if text(self.kind).is_some_and(|kind| kind.ends_with("tool_result")) {
-            given.results.push(ToolResult {
+            results.push(ToolResult {
                 call_id: word(self.tool_use_id),
                 name: Cow::Borrowed(""),
                 text: said_in(self.content),
                 is_error: self.is_error.is_some_and(|is| is.get() == "true"),
             });
         } else {
-            given.texts.extend(filled(text(self.text)).filter(|text| !is_reminder(text)));
-            given.texts.extend(self.image_url.map(|raw| Cow::Owned(image(raw))));
+            texts.extend(filled(text(self.text)).filter(|text| !is_reminder(text)));
+            texts.extend(self.image_url.map(|raw| Cow::Owned(image(raw))));
         }
     }
 }
@@ -251,8 +243,8 @@ fn said_in(content: Option<&RawValue>) -> Cow<'_, str> {
         return text;
     }
     let Some(raw) = content.filter(|raw| raw.get() != "null") else { return Cow::Borrowed("") };
-    let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else { return Cow::Borrowed(raw.get()) };
-    let mut texts = parts.into_iter().map(|raw| {
+    let Ok(parts) = json::from_str::<Vec<&RawValue>>(raw.get()) else { return Cow::Borrowed(raw.get()) };
+    joined(parts.into_iter().map(|raw| {
         let part = object::<Part<'_>>(raw);
         let kind = text(part.kind).unwrap_or_default();
         match text(part.text) {
@@ -261,14 +253,12 @@ fn said_in(content: Option<&RawValue>) -> Cow<'_, str> {
             None if kind.contains("image") => Cow::Owned(image(raw)),
             None => text(Some(raw)).unwrap_or(Cow::Borrowed(raw.get())),
         }
-    });
-    let first = texts.next().unwrap_or_default();
-    texts.fold(first, join)
+    }))
 }
 
 /// What a function gave back. A text has to be wrapped in an object: `{"output": "..."}`, `{"error": "..."}`.
 fn unwrapped(response: Option<&RawValue>) -> (Cow<'_, str>, bool) {
-    let fields = response.and_then(|raw| serde_json::from_str::<BTreeMap<&str, &RawValue>>(raw.get()).ok());
+    let fields = response.and_then(|raw| json::from_str::<BTreeMap<&str, &RawValue>>(raw.get()).ok());
     let only = fields.as_ref().filter(|fields| fields.len() == 1).and_then(BTreeMap::first_key_value);
     match only {
         Some((key, value)) if text(Some(value)).is_some() => (word(Some(value)), *key == "error"),
@@ -283,13 +273,18 @@ fn image(raw: &RawValue) -> String {
     format!("[image {}]", letters.collect::<String>())
 }
 
-/// Two texts as one.
-pub(super) fn join<'a>(before: Cow<'a, str>, after: Cow<'a, str>) -> Cow<'a, str> {
-    match (before.is_empty(), after.is_empty()) {
-        (true, _) => after,
-        (_, true) => before,
-        _ => Cow::Owned(before.into_owned() + "\n" + &after),
+/// Texts as one, with line ends between those that say something.
+pub(super) fn joined<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
+    let mut texts = texts.filter(|text| !text.is_empty());
+    let first = texts.next().unwrap_or_default();
+    let Some(second) = texts.next() else { return first };
+    let mut whole = first.into_owned();
+    for text in std::iter::once(second).chain(texts) {
+        whole.reserve(1 + text.len());
+        whole.push('\n');
+        whole.push_str(&text);
     }
+    Cow::Owned(whole)
 }
 
 /// The string in `raw`, borrowed where it holds no escapes.
@@ -300,27 +295,6 @@ pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inner));
     }
     unescaped(inner).or_else(|| serde_json::from_str::<String>(json).ok()).map(Cow::Owned)
-}
-
-/// A string without its escapes; None where characters are given by their numbers.
-fn unescaped(inner: &str) -> Option<String> {
-    let mut text = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        text.push_str(&rest[..at]);
-        text.push(match rest.as_bytes().get(at + 1)? {
-            b'n' => '\n',
-            b't' => '\t',
-            b'r' => '\r',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            sign @ (b'"' | b'\\' | b'/') => char::from(*sign),
-            _ => return None,
-        });
-        rest = &rest[at + 2..];
-    }
-    text.push_str(rest);
-    Some(text)
 }
 
 fn word(raw: Option<&RawValue>) -> Cow<'_, str> {
@@ -336,12 +310,11 @@ fn text_or_json(raw: Option<&RawValue>) -> Cow<'_, str> {
 }
 
 fn object<'a, T: Deserialize<'a> + Default>(raw: &'a RawValue) -> T {
-    serde_json::from_str(raw.get()).unwrap_or_default()
+    json::from_str(raw.get()).unwrap_or_default()
 }
 
 /// The objects of an array; what is none counts as empty.
 fn list<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> Vec<T> {
-    let list =
-        raw.filter(|raw| raw.get().starts_with('[')).map(|raw| serde_json::from_str::<Vec<&'a RawValue>>(raw.get()));
+    let list = raw.filter(|raw| raw.get().starts_with('[')).map(|raw| json::from_str::<Vec<&'a RawValue>>(raw.get()));
     list.and_then(Result::ok).unwrap_or_default().into_iter().map(object::<T>).collect()
 }

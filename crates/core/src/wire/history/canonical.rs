@@ -4,10 +4,32 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use crate::json::{self, Odd, Reader, unescaped};
+
+/// Members of an object that are sorted without room of their own.
+const FEW: usize = 16;
+/// Digits of a number that is written as it stands.
+const DIGITS: usize = 18;
+/// Lists and objects inside one another that are hashed as they stand.
+const DEPTH: usize = 32;
+
 /// The hash of an item that was given to the model. Ids and states that a client adds to its own items do not count,
 /// nor does the word `message` that it may leave out.
 pub(super) fn canonical_item(raw: &RawValue) -> u64 {
-    let Ok(mut value) = serde_json::from_str::<Value>(raw.get()) else { return xxh3_64(raw.get().as_bytes()) };
+    quick_item(raw.get()).unwrap_or_else(|Odd| slow_item(raw))
+}
+
+/// The hash of arguments; of what is no JSON that of its bytes.
+pub(super) fn canonical_arguments(arguments: &str) -> u64 {
+    let mut reader = Reader::new(arguments);
+    let quick = quick_value(&mut reader, 0).and_then(|hash| reader.finish().map(|()| hash));
+    quick.unwrap_or_else(|Odd| {
+        json::from_str::<Value>(arguments).map_or_else(|_| xxh3_64(arguments.as_bytes()), |value| canonical(&value))
+    })
+}
+
+fn slow_item(raw: &RawValue) -> u64 {
+    let Ok(mut value) = json::from_str::<Value>(raw.get()) else { return xxh3_64(raw.get().as_bytes()) };
     if let Some(item) = value.as_object_mut() {
         item.remove("id");
         item.remove("status");
@@ -52,9 +74,167 @@ fn is_plain_text(map: &serde_json::Map<String, Value>) -> bool {
         })
 }
 
+/// The same as [`slow_item`] from the text itself. Odd is what would be written otherwise than it stands there.
+fn quick_item(text: &str) -> Result<u64, Odd> {
+    let mut reader = Reader::new(text);
+    let item = quick_object(&mut reader, 0, |key, value| match key {
+        "id" | "status" => true,
+        "type" => value == "message",
+        _ => false,
+    })?;
+    reader.finish()?;
+    Ok(item.hash)
+}
+
+/// As [`canonical`].
+fn quick_value(reader: &mut Reader<'_>, depth: usize) -> Result<u64, Odd> {
+    match reader.token()? {
+        b'"' => {
+            let string = reader.string()?;
+            if !string.is_escaped {
+                return Ok(xxh3_64_with_seed(string.inner.as_bytes(), 6));
+            }
+            Ok(xxh3_64_with_seed(unescaped(string.inner).ok_or(Odd)?.as_bytes(), 6))
+        }
+        b'{' => quick_object(reader, depth, |_, _| false).map(|object| object.hash),
+        b'[' => quick_list(reader, depth),
+        b'n' => reader.word("null").map(|()| 2),
+        b'f' => reader.word("false").map(|()| 3),
+        b't' => reader.word("true").map(|()| 4),
+        _ => match reader.number()? {
+            (number, true) if number.len() <= DIGITS && number != "-0" => Ok(xxh3_64_with_seed(number.as_bytes(), 5)),
+            _ => Err(Odd),
+        },
+    }
+}
+
+fn quick_list(reader: &mut Reader<'_>, depth: usize) -> Result<u64, Odd> {
+    if depth == DEPTH {
+        return Err(Odd);
+    }
+    let (mut hash, mut count, mut only_text) = (7, 0, None);
+    let mut goes_on = reader.enter(b'[')?;
+    while goes_on {
+        let value = if reader.token()? == b'{' {
+            let object = quick_object(reader, depth + 1, |_, _| false)?;
+            only_text = object.plain_text;
+            object.hash
+        } else {
+            quick_value(reader, depth + 1)?
+        };
+        (hash, count) = (mix(hash, value), count + 1);
+        goes_on = reader.goes_on(b'[')?;
+    }
+    Ok(only_text.filter(|_| count == 1).unwrap_or(hash))
+}
+
+struct QuickObject {
+    hash: u64,
+    /// The hash of its text, where it is nothing but that.
+    plain_text: Option<u64>,
+}
+
+/// `is_left_out` says of a key, and of the value of a type, whether the member does not count.
+fn quick_object(
+    reader: &mut Reader<'_>,
+    depth: usize,
+    is_left_out: impl Fn(&str, &str) -> bool,
+) -> Result<QuickObject, Odd> {
+    if depth == DEPTH {
+        return Err(Odd);
+    }
+    let (mut members, mut count) = ([("", 0, false); FEW], 0);
+    let (mut text, mut is_plain) = (None, true);
+    let mut goes_on = reader.enter(b'{')?;
+    while goes_on {
+        let key = reader.key()?;
+        if key.is_escaped || count == FEW {
+            return Err(Odd);
+        }
+        let first = reader.token()?;
+        let mut ahead = *reader;
+        let value = match key.inner {
+            "type" if first == b'"' => ahead.string()?,
+            _ => key,
+        };
+        if value.is_escaped {
+            return Err(Odd);
+        }
+        let value = value.inner;
+        let hash = quick_value(reader, depth + 1)?;
+        match key.inner {
+            "type" => is_plain &= matches!(value, "text" | "input_text"),
+            "text" => text = (first == b'"').then_some(hash),
+            "cache_control" => {}
+            _ => is_plain &= first == b'n',
+        }
+        let counts = first != b'n' && key.inner != "cache_control" && !is_left_out(key.inner, value);
+        members[count] = (key.inner, hash, counts);
+        count += 1;
+        goes_on = reader.goes_on(b'{')?;
+    }
+    let members = &mut members[..count];
+    members.sort_unstable_by_key(|member| member.0);
+    if members.windows(2).any(|two| two[0].0 == two[1].0) {
+        return Err(Odd);
+    }
+    let counted = members.iter().filter(|member| member.2);
+    let hash = counted.fold(8, |hash, (key, value, _)| mix(mix(hash, xxh3_64(key.as_bytes())), *value));
+    Ok(QuickObject { hash, plain_text: text.filter(|_| is_plain) })
+}
+
 pub(super) fn mix(a: u64, b: u64) -> u64 {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&a.to_le_bytes());
     bytes[8..].copy_from_slice(&b.to_le_bytes());
     xxh3_64(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            "-?(0|[1-9][0-9]{0,20})(\\.[0-9])?",
+            "\"([a-zé ]|\\\\[ntrbf\"/\\\\]|\\\\u00e9){0,6}\"",
+            Just("\"text\"".to_owned()),
+            Just("\"message\"".to_owned()),
+            Just("true".to_owned()),
+            Just("false".to_owned()),
+            Just("null".to_owned()),
+        ];
+        leaf.prop_recursive(4, 24, 6, |inner| {
+            let key = prop_oneof!["type", "text", "cache_control", "id", "status", "[a-c]", "\\\\u0061"];
+            let member = (key, inner.clone()).prop_map(|(key, value)| format!("\"{key}\" : {value}"));
+            prop_oneof![
+                proptest::collection::vec(inner, 0..4).prop_map(|values| format!("[{}]", values.join(" ,\n"))),
+                proptest::collection::vec(member, 0..6).prop_map(|members| format!("{{ {}}}", members.join(", "))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_agree(text in json()) {
+            let raw: &RawValue = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(canonical_item(raw), slow_item(raw));
+            let value: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(canonical_arguments(&text), canonical(&value));
+        }
+    }
+
+    #[test]
+    fn ordinary_items_are_hashed_as_they_stand() {
+        for text in [
+            r#"{"role":"user","content":"go\n on"}"#,
+            r#"{"type":"message","id":"m","role":"user","content":[{"type":"text","text":"go","cache_control":{"a":1}}]}"#,
+            r#"{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+        ] {
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            assert_eq!(quick_item(text), Ok(slow_item(raw)), "{text}");
+        }
+    }
 }

@@ -1,13 +1,12 @@
 //! The items of a conversation, in all dialects: what each one is, and what an answer among them says.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::answer::Answer;
+use crate::json;
 use crate::wire::Dialect;
+use crate::wire::lenient::{Maybe, Raw, list, object, text, text_or_json};
 
 /// What an item is in its conversation.
 pub(super) enum Class {
@@ -21,100 +20,80 @@ pub(super) enum Class {
     Reasoning,
 }
 
-/// The fields of a message, content or input item, of all dialects, that say what it is.
+/// The fields of a message, content or input item, of all dialects, that say what it is. A field of the wrong type counts
+/// as missing.
 #[derive(Deserialize)]
 pub(super) struct Item<'a> {
-    #[serde(borrow, default)]
-    role: Option<Cow<'a, str>>,
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<Cow<'a, str>>,
-    #[serde(default)]
-    content: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    parts: Vec<Part<'a>>,
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<ChatCall<'a>>>,
+    #[serde(borrow)]
+    role: Raw<'a>,
+    #[serde(rename = "type")]
+    kind: Raw<'a>,
+    content: Raw<'a>,
+    parts: Raw<'a>,
+    tool_calls: Raw<'a>,
     /// The old form of a chat call.
-    #[serde(borrow, default)]
-    function_call: Option<ChatFunction<'a>>,
-    #[serde(borrow, default)]
-    refusal: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    call_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    arguments: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(#[serde(borrow)] Cow<'a, str>),
-    Parts(#[serde(borrow)] Vec<Part<'a>>),
-    Other(serde::de::IgnoredAny),
+    function_call: Raw<'a>,
+    refusal: Raw<'a>,
+    call_id: Raw<'a>,
+    id: Raw<'a>,
+    name: Raw<'a>,
+    arguments: Raw<'a>,
+    input: Raw<'a>,
 }
 
 /// A part of an answer. What has no text and calls nothing does not count.
 #[derive(Deserialize)]
 struct Part<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    refusal: Option<Cow<'a, str>>,
-    #[serde(default)]
-    thought: bool,
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
-    #[serde(default)]
-    input: Option<Value>,
-    #[serde(borrow, default, rename = "functionCall", alias = "function_call")]
-    function_call: Option<GeminiCall<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: Raw<'a>,
+    text: Raw<'a>,
+    refusal: Raw<'a>,
+    thought: Raw<'a>,
+    id: Raw<'a>,
+    name: Raw<'a>,
+    input: Raw<'a>,
+    #[serde(default, rename = "functionCall", alias = "function_call")]
+    function_call: Maybe<GeminiCall<'a>>,
 }
 
 #[derive(Deserialize)]
 struct ChatCall<'a> {
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    function: Option<ChatFunction<'a>>,
+    #[serde(borrow)]
+    id: Raw<'a>,
+    #[serde(default)]
+    function: Maybe<ChatFunction<'a>>,
 }
 
 #[derive(Deserialize)]
 struct ChatFunction<'a> {
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    arguments: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Raw<'a>,
+    arguments: Raw<'a>,
 }
 
 #[derive(Deserialize)]
 struct GeminiCall<'a> {
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
-    #[serde(default)]
-    args: Option<Value>,
+    #[serde(borrow)]
+    id: Raw<'a>,
+    name: Raw<'a>,
+    args: Raw<'a>,
 }
 
-impl Item<'_> {
+impl<'a> Item<'a> {
+    /// None where an item is no object, or its role is no word.
+    pub(super) fn read(raw: &'a RawValue) -> Option<Item<'a>> {
+        let item: Item<'a> = json::from_str(raw.get()).ok()?;
+        (item.role.is_none() || text(item.role).is_some()).then_some(item)
+    }
+
     pub(super) fn class(&self, dialect: Dialect) -> Class {
-        match self.role.as_deref() {
+        match text(self.role).as_deref() {
             Some("system" | "developer") => return Class::Instructions,
             Some("assistant" | "model") => return Class::Answer,
             Some(_) => return Class::Input,
             None => {}
         }
-        match self.kind.as_deref() {
+        match text(self.kind).as_deref() {
             Some("reasoning" | "compaction" | "item_reference") => Class::Reasoning,
             Some(kind) if kind.ends_with("_output") || kind.ends_with("_response") => Class::Input,
             Some(kind) if dialect == Dialect::OpenaiResponses && kind.ends_with("_call") => Class::Answer,
@@ -123,42 +102,45 @@ impl Item<'_> {
     }
 
     pub(super) fn add_to(&self, answer: &mut Answer) {
-        match &self.content {
-            Some(Content::Text(text)) => answer.text(text),
-            Some(Content::Parts(parts)) => parts.iter().for_each(|part| part.add_to(answer)),
-            _ => {}
+        match text(self.content) {
+            Some(text) => answer.text(&text),
+            None => list::<Part<'_>>(self.content).iter().for_each(|part| part.add_to(answer)),
         }
-        self.parts.iter().for_each(|part| part.add_to(answer));
-        if let Some(refusal) = &self.refusal {
-            answer.text(refusal);
+        list::<Part<'_>>(self.parts).iter().for_each(|part| part.add_to(answer));
+        answer.text(&text(self.refusal).unwrap_or_default());
+        for call in list::<ChatCall<'_>>(self.tool_calls) {
+            add_chat_call(answer, call.id, call.function.0.as_ref());
         }
-        let mut chat_call = |id: Option<&str>, function: Option<&ChatFunction<'_>>| {
-            let name = function.and_then(|f| f.name.as_deref()).unwrap_or_default();
-            let arguments = function.and_then(|f| f.arguments.as_deref()).unwrap_or_default();
-            answer.call(id.unwrap_or_default(), name, arguments);
-        };
-        self.tool_calls.iter().flatten().for_each(|call| chat_call(call.id.as_deref(), call.function.as_ref()));
-        self.function_call.iter().for_each(|function| chat_call(None, Some(function)));
+        if self.function_call.is_some() {
+            add_chat_call(answer, None, object::<ChatFunction<'_>>(self.function_call).as_ref());
+        }
         if self.role.is_none() {
-            let id = self.call_id.as_deref().or(self.id.as_deref()).unwrap_or_default();
-            let arguments = self.arguments.as_deref().or(self.input.map(RawValue::get)).unwrap_or_default();
-            let name = self.name.as_deref().or(self.kind.as_deref());
-            answer.call(id, name.unwrap_or_default(), arguments);
+            let id = text(self.call_id).or_else(|| text(self.id)).unwrap_or_default();
+            let arguments = text(self.arguments).or_else(|| self.input.map(|raw| raw.get().into()));
+            let name = text(self.name).or_else(|| text(self.kind));
+            answer.call(&id, &name.unwrap_or_default(), &arguments.unwrap_or_default());
         }
     }
 }
 
+fn add_chat_call(answer: &mut Answer, id: Raw<'_>, function: Option<&ChatFunction<'_>>) {
+    let name = function.and_then(|function| text(function.name)).unwrap_or_default();
+    let arguments = function.and_then(|function| text_or_json(function.arguments)).unwrap_or_default();
+    answer.call(&text(id).unwrap_or_default(), &name, &arguments);
+}
+
 impl Part<'_> {
     fn add_to(&self, answer: &mut Answer) {
-        if let Some(call) = &self.function_call {
-            let arguments = call.args.as_ref().map_or_else(|| "{}".to_owned(), Value::to_string);
-            answer.call(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), &arguments);
-        } else if self.kind.as_deref().is_some_and(|kind| kind.ends_with("tool_use")) {
-            let arguments = self.input.as_ref().map_or_else(|| "{}".to_owned(), Value::to_string);
-            answer.call(self.id.as_deref().unwrap_or_default(), self.name.as_deref().unwrap_or_default(), &arguments);
-        } else if !self.thought {
-            let said = self.text.as_deref().or(self.refusal.as_deref());
-            answer.text(said.unwrap_or_default());
+        let mut call = |id: Raw<'_>, name: Raw<'_>, arguments: Raw<'_>| {
+            let arguments = arguments.map_or("{}", RawValue::get);
+            answer.call(&text(id).unwrap_or_default(), &text(name).unwrap_or_default(), arguments);
+        };
+        if let Some(function) = &self.function_call.0 {
+            call(function.id, function.name, function.args);
+        } else if text(self.kind).is_some_and(|kind| kind.ends_with("tool_use")) {
+            call(self.id, self.name, self.input);
+        } else if self.thought.is_none_or(|thought| thought.get() != "true") {
+            answer.text(&text(self.text).or_else(|| text(self.refusal)).unwrap_or_default());
         }
     }
 }

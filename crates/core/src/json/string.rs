@@ -1,0 +1,139 @@
+//! Where strings end, many bytes at a time.
+
+/// Short strings are looked at eight bytes at a time, so many times.
+const EIGHT: usize = 8;
+const EIGHTS: usize = 3;
+const ALL: u64 = 0x0101_0101_0101_0101;
+const HIGHEST: u64 = 0x80 * ALL;
+
+/// Where the string ends whose first byte stands at `start`, and whether it has escapes. None where it does not end, holds
+/// what no string may hold, or has an escape that there is not.
+#[inline]
+pub(crate) fn end_of_string(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
+    // Most strings are keys and words of the protocol.
+    let (eights, _) = bytes.get(start..)?.as_chunks::<EIGHT>();
+    for (place, eight) in eights.iter().take(EIGHTS).enumerate() {
+        let signs = signs_of(u64::from_le_bytes(*eight));
+        if signs != 0 {
+            let at = start + place * EIGHT + signs.trailing_zeros() as usize / 8;
+            if bytes[at] == b'"' {
+                return Some((at, false));
+            }
+            break;
+        }
+    }
+    end_of_long(bytes, start)
+}
+
+/// In each byte that is a quote, a backslash or a control character, the highest bit. Behind the first such byte others
+/// may have theirs as well.
+#[inline]
+fn signs_of(eight: u64) -> u64 {
+    let below = |word: u64, least: u64| word.wrapping_sub(least * ALL) & !word & HIGHEST;
+    let quote = eight ^ (u64::from(b'"') * ALL);
+    let backslash = eight ^ (u64::from(b'\\') * ALL);
+    below(quote, 1) | below(backslash, 1) | below(eight, 0x20)
+}
+
+fn end_of_long(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
+    let (mut at, mut is_escaped) = (start, false);
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            break;
+        }
+        is_escaped = true;
+        at += escape_bytes(bytes, at)?;
+    }
+    // Without a way out in between, so that the compiler takes many bytes at once.
+    let has_control = bytes[start..at].iter().fold(false, |has, byte| has | (*byte < 0x20));
+    (!has_control).then_some((at, is_escaped))
+}
+
+/// Bytes of the escape that begins here; None where there is no such escape.
+#[inline]
+fn escape_bytes(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at + 1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit).then_some(6),
+        _ => None,
+    }
+}
+
+/// A string without its escapes; None where characters are given by their numbers.
+pub(crate) fn unescaped(inner: &str) -> Option<String> {
+    let mut text = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..at]);
+        text.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            sign @ (b'"' | b'\\' | b'/') => char::from(*sign),
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same, byte by byte.
+    fn slowly(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
+        let (mut at, mut is_escaped) = (start, false);
+        loop {
+            match bytes.get(at)? {
+                b'"' => return Some((at, is_escaped)),
+                b'\\' => {
+                    is_escaped = true;
+                    at += escape_bytes(bytes, at)?;
+                }
+                0..0x20 => return None,
+                _ => at += 1,
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_at_every_place_is_told() {
+        for length in [0, 1, 7, 8, 9, 63, 64, 65, 66, 70, 127, 128, 130, 200] {
+            let text: Vec<u8> = (0..length).map(|at| b'a' + (at % 26) as u8).chain(*b"\" , \"next\" ").collect();
+            for place in 0..length {
+                for sign in (0..=255).filter(|sign| *sign < 0x24 || *sign == b'\\' || *sign > 0x7d) {
+                    for behind in [b'n', b'"', b'\\', b'u', b'x'] {
+                        let mut text = text.clone();
+                        text[place] = sign;
+                        if sign == b'\\' && place + 1 < length {
+                            text[place + 1] = behind;
+                        }
+                        let told = slowly(&text, 0);
+                        assert_eq!(end_of_string(&text, 0), told, "{length} {place} {sign}");
+                        assert_eq!(end_of_long(&text, 0), told, "{length} {place} {sign}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_may_stand_anywhere() {
+        for before in (0..30).chain(50..70) {
+            for escape in ["\\\\", "\\\"", "\\u00e9", "\\n", "\\\\\\\\\\\"", "\\u00g9", "\\u00"] {
+                for after in [0, 3, 70] {
+                    let text = format!("{}{escape}{}\" and \"", "x".repeat(before), "y".repeat(after));
+                    assert_eq!(end_of_string(text.as_bytes(), 0), slowly(text.as_bytes(), 0), "{text}");
+                }
+            }
+        }
+        assert_eq!(end_of_string(b"never", 0), None);
+        assert_eq!(end_of_string(b"", 0), None);
+        assert_eq!(end_of_string(b"ends in \\", 0), None);
+    }
+}
