@@ -36,6 +36,12 @@ pub(super) fn is_digit(byte: u8) -> bool {
     byte.wrapping_sub(b'0') < 10
 }
 
+/// White space of ASCII.
+#[inline]
+pub(super) fn is_space(byte: u8) -> bool {
+    (byte == b' ') | ((byte.wrapping_sub(b'\t') < 5) & (byte != 0x0b))
+}
+
 /// Written such that the compiler takes many bytes at once.
 #[inline]
 fn bits_of(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u64 {
@@ -59,9 +65,12 @@ mod tests {
         for from in 0..=text.len() + 1 {
             let digits = bits(&text, from, is_digit);
             let words = bits(&text, from, is_alphanumeric);
+            let spaces = bits(&text, from, is_space);
             for bit in 0..BLOCK {
                 let byte = text.get(from + bit).copied().unwrap_or_default();
                 assert_eq!(digits >> bit & 1 == 1, byte.is_ascii_digit(), "{from} {bit}");
+                let is_space = byte.is_ascii_whitespace() && from + bit < text.len();
+                assert_eq!(spaces >> bit & 1 == 1, is_space, "{from} {bit}");
                 assert_eq!(words >> bit & 1 == 1, byte.is_ascii_alphanumeric(), "{from} {bit}");
             }
         }

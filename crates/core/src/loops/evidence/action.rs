@@ -2,8 +2,8 @@
 
 use memchr::memmem;
 
-use super::{Sketch, ends, hash, short_hash, text_call};
-use crate::loops::blocks::is_alphanumeric;
+use super::{Gathered, Sketch, ends, hash, short_hash, text_call};
+use crate::loops::blocks::{BLOCK, bits, is_alphanumeric, is_digit, is_space};
 use crate::loops::canonical::canonical;
 
 /// Text beside a call that says anything at all has this many bytes.
@@ -75,35 +75,29 @@ impl Action {
 
     fn spell(&mut self, text: &str) {
         let mut plain = Vec::with_capacity(text.len().min(1 << 14) + 1);
-        let mut masked = Vec::with_capacity(text.len().min(1 << 14) + 1);
         for text in ends(text) {
             collapse(text.as_bytes(), &mut plain);
         }
-        // White space is single by now, and a sign like any other.
-        let mut at = 0;
-        while let Some(byte) = plain.get(at) {
-            if !is_word(*byte) {
-                masked.push(*byte);
-                at += 1;
-                continue;
-            }
-            let start = masked.len();
-            let mut has_digit = false;
-            while let Some(byte) = plain.get(at).filter(|byte| is_word(**byte)) {
-                has_digit |= byte.is_ascii_digit();
-                masked.push(byte.to_ascii_lowercase());
-                at += 1;
-            }
-            // A part with a digit becomes one sign, a part without is a word.
-            if has_digit {
-                masked.truncate(start);
-                masked.push(b'#');
-            } else {
-                self.words.add(&masked[start..]);
-            }
-        }
         self.exact = hash(&plain);
-        self.masked = short_hash(&masked);
+        plain.make_ascii_lowercase();
+        let mut gathered = Gathered::new();
+        // A part with a digit becomes one sign, a part without is a word.
+        let (mut masked, mut copied) = (Vec::new(), 0);
+        each_part(&plain, |start, end, has_digit| {
+            if has_digit {
+                masked.extend_from_slice(&plain[copied..start]);
+                masked.push(b'#');
+                copied = end;
+            } else {
+                gathered.add(&plain[start..end]);
+            }
+        });
+        self.words = gathered.sketch();
+        if copied > 0 {
+            masked.extend_from_slice(&plain[copied..]);
+            plain = masked;
+        }
+        self.masked = short_hash(&plain);
     }
 }
 
@@ -112,18 +106,62 @@ fn collapse(text: &[u8], plain: &mut Vec<u8>) {
     let mut rest = text.trim_ascii_start();
     while !rest.is_empty() {
         // A single space stays where it is: up to the next odd one all is copied at once.
-        let mut end = 0;
-        while end < rest.len() {
-            let is_single = rest[end] == b' ' && rest.get(end + 1).is_some_and(|next| !next.is_ascii_whitespace());
-            if rest[end].is_ascii_whitespace() && !is_single {
-                break;
-            }
-            end += 1;
-        }
+        let end = odd_space(rest);
         plain.extend_from_slice(&rest[..end]);
         plain.push(b' ');
         rest = rest[end..].trim_ascii_start();
     }
+}
+
+/// Where the first white space stands that is no single space between two other bytes.
+fn odd_space(text: &[u8]) -> usize {
+    for block in (0..text.len()).step_by(BLOCK) {
+        let space = bits(text, block, is_space);
+        // What stands behind the block counts; behind the end of the text nothing is single.
+        let follows = text.get(block + BLOCK).is_none_or(u8::is_ascii_whitespace);
+        let last = (text.len() - block).min(BLOCK) - 1;
+        let next = space >> 1 | u64::from(follows) << last;
+        let single = bits(text, block, |byte| byte == b' ') & !next;
+        let odd = space & !single;
+        if odd != 0 {
+            return block + odd.trailing_zeros() as usize;
+        }
+    }
+    text.len()
+}
+
+/// Goes through the parts of letters, digits and underscores: where each begins and ends, and whether it has a digit.
+#[inline]
+fn each_part(bytes: &[u8], mut take: impl FnMut(usize, usize, bool)) {
+    let (mut start, mut is_open, mut has_digit) = (0, false, false);
+    for block in (0..bytes.len()).step_by(BLOCK) {
+        let words = bits(bytes, block, is_word);
+        let digits = bits(bytes, block, is_digit);
+        let mut edges = words ^ (words << 1 | u64::from(is_open));
+        // The part that is open begins here, as far as this block goes.
+        let mut from = 0;
+        while edges != 0 {
+            let at = edges.trailing_zeros();
+            edges &= edges - 1;
+            if is_open {
+                has_digit |= digits & below(at) & !below(from) != 0;
+                take(start, block + at as usize, has_digit);
+            } else {
+                (start, from, has_digit) = (block + at as usize, at, false);
+            }
+            is_open = !is_open;
+        }
+        has_digit |= is_open && digits & !below(from) != 0;
+    }
+    if is_open {
+        take(start, bytes.len(), has_digit);
+    }
+}
+
+/// The bits below this one.
+#[inline]
+fn below(bit: u32) -> u64 {
+    (1 << bit) - 1
 }
 
 /// A tool that waits by its name, or a command that sleeps.
@@ -188,7 +226,40 @@ mod tests {
         assert!(!text.is_call() && text.is_bare && tool.is_none());
     }
 
+    /// The same byte by byte: plain, masked, words.
+    fn slowly(text: &str) -> (Vec<u8>, Vec<u8>, Vec<Vec<u8>>) {
+        let mut plain: Vec<u8> = Vec::new();
+        for word in text.split_ascii_whitespace() {
+            plain.extend_from_slice(word.as_bytes());
+            plain.push(b' ');
+        }
+        let (mut masked, mut words) = (Vec::new(), Vec::new());
+        for part in plain.chunk_by(|a, b| is_word(*a) == is_word(*b)) {
+            let part = part.to_ascii_lowercase();
+            match (is_word(part[0]), part.iter().any(u8::is_ascii_digit)) {
+                (false, _) => masked.extend_from_slice(&part),
+                (true, true) => masked.push(b'#'),
+                (true, false) => {
+                    masked.extend_from_slice(&part);
+                    words.push(part);
+                }
+            }
+        }
+        (plain, masked, words)
+    }
+
     proptest! {
+        #[test]
+        fn a_text_is_spelled_as_byte_by_byte(text in "([ \\n\\t]{1,3}|[a-zA-Z_]{1,40}|[0-9]{1,9}|[a-z0-9]{1,80}|[.,:é\"-]| ){0,40}") {
+            let (plain, masked, words) = slowly(&text);
+            let mut gathered = Gathered::new();
+            words.iter().for_each(|word| gathered.add(word));
+            let mut action = Action::default();
+            action.spell(&text);
+            prop_assert_eq!((action.exact, action.masked), (hash(&plain), short_hash(&masked)));
+            prop_assert_eq!(action.words, gathered.sketch());
+        }
+
         #[test]
         fn neither_keys_nor_calls_have_an_order(a in "[a-z]{1,6}", b in "[a-z0-9 ]{0,12}", n in 0_u32..999) {
             let one = format!(r#"{{"x":"{a}","y":{{"b":{n},"a":"{b}"}}}}"#);

@@ -9,6 +9,7 @@ mod text_call;
 
 pub(crate) use self::action::Action;
 pub(crate) use self::result::{NUMBERS, Outcome, TELLING_BYTES};
+use self::sketch::Gathered;
 pub(crate) use self::sketch::Sketch;
 
 /// Bytes at each end of a longer text that are looked at.

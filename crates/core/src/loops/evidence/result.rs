@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use super::noise::denoise;
 use super::runs::Runs;
-use super::{Sketch, ends, hash, short_hash};
+use super::{Gathered, Sketch, ends, hash, short_hash};
 use crate::loops::blocks::is_digit;
 
 /// Bytes at the front in which a failure shows.
@@ -135,6 +135,7 @@ impl Outcome {
         let bytes = lower.as_bytes();
         let mut masked = Vec::with_capacity(bytes.len());
         let (mut copied, mut words) = (0, 0);
+        let mut gathered = Gathered::new();
         let mut left = Left::default();
         let mut runs = Runs::default();
         while let Some((start, end)) = runs.next(bytes) {
@@ -150,13 +151,14 @@ impl Outcome {
                 let word = &bytes[start + quotes..end];
                 left.word(word);
                 if word.len() > 2 && words < COMPARED_WORDS {
-                    self.words.add(word);
+                    gathered.add(word);
                     words += 1;
                 }
             }
         }
         masked.extend_from_slice(&bytes[copied..]);
         self.masked = short_hash(&masked);
+        self.words = gathered.sketch();
         self.left = left.count;
     }
 

@@ -28,29 +28,54 @@ impl Default for Sketch {
     }
 }
 
-impl Sketch {
-    /// Adds a word.
-    pub(crate) fn add(&mut self, word: &[u8]) {
-        let hash = (xxh3_64(word) >> (64 - WORD_BITS)) as u16;
-        // Most words of a long text.
-        if hash > self.words[EVIDENCE_WORDS - 1] {
-            self.is_cut = true;
-            return;
-        }
-        // Counted without a branch: a search would guess wrong at every turn.
-        let at = self.words.iter().map(|known| u16::from(*known < hash)).sum::<u16>();
-        let at = usize::from(at);
-        if self.words.get(at) == Some(&hash) {
-            return;
-        }
-        self.is_cut |= usize::from(self.len) == EVIDENCE_WORDS;
-        if at < EVIDENCE_WORDS {
-            self.words.copy_within(at..EVIDENCE_WORDS - 1, at + 1);
-            self.words[at] = hash;
-            self.len = (self.len + 1).min(EVIDENCE_WORDS as u8);
-        }
+/// The words of a text, while it is read: one bit for each hash that there is.
+pub(super) struct Gathered {
+    hashes: [u64; HASHES],
+    /// Which of these have a bit.
+    filled: u128,
+}
+
+const HASHES: usize = (1 << WORD_BITS) / u64::BITS as usize;
+
+impl Gathered {
+    pub(super) fn new() -> Gathered {
+        Gathered { hashes: [0; HASHES], filled: 0 }
     }
 
+    /// Adds a word.
+    #[inline]
+    pub(super) fn add(&mut self, word: &[u8]) {
+        let hash = (xxh3_64(word) >> (64 - WORD_BITS)) as usize;
+        let place = hash / u64::BITS as usize;
+        self.hashes[place] |= 1 << (hash % u64::BITS as usize);
+        self.filled |= 1 << place;
+    }
+
+    /// The words with the smallest hashes.
+    pub(super) fn sketch(&self) -> Sketch {
+        let mut sketch = Sketch::default();
+        let (mut filled, mut len) = (self.filled, 0);
+        while filled != 0 {
+            let place = filled.trailing_zeros();
+            filled &= filled - 1;
+            let mut hashes = self.hashes[place as usize];
+            while hashes != 0 {
+                if len == EVIDENCE_WORDS {
+                    sketch.is_cut = true;
+                    filled = 0;
+                    break;
+                }
+                sketch.words[len] = (place * u64::BITS + hashes.trailing_zeros()) as u16;
+                hashes &= hashes - 1;
+                len += 1;
+            }
+        }
+        sketch.len = len as u8;
+        sketch
+    }
+}
+
+impl Sketch {
     /// Which share of the words of both texts they have in common; an estimate where there are many.
     pub(crate) fn likeness(&self, other: &Sketch) -> f64 {
         let (a, b) = (self.words(), other.words());
@@ -128,9 +153,9 @@ mod tests {
     use super::*;
 
     fn sketch(words: impl IntoIterator<Item = usize>) -> Sketch {
-        let mut sketch = Sketch::default();
-        words.into_iter().for_each(|word| sketch.add(word.to_string().as_bytes()));
-        sketch
+        let mut gathered = Gathered::new();
+        words.into_iter().for_each(|word| gathered.add(word.to_string().as_bytes()));
+        gathered.sketch()
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The call that an answer's text contains, where an agent does without native tool calls.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 /// A call inside a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +15,19 @@ pub(super) struct TextCall<'a> {
     pub(super) call: &'a str,
 }
 
+/// What shows that there may be a call. How to look for it is worked out once.
+static TAGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["<function=", "<invoke name="].map(Finder::new));
+static LABEL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Action"));
+static FENCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("```"));
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"name\""));
+
 /// Finds `<function=…>`, `Action: …`, the last block of code, or a JSON object with a name.
 pub(super) fn find(text: &str) -> Option<TextCall<'_>> {
     tagged(text).or_else(|| labelled(text)).or_else(|| fenced(text)).or_else(|| object(text))
 }
 
 fn tagged(text: &str) -> Option<TextCall<'_>> {
-    let at = ["<function=", "<invoke name="].iter().find_map(|tag| memmem::find(text.as_bytes(), tag.as_bytes()))?;
+    let at = TAGS.iter().find_map(|tag| tag.find(text.as_bytes()))?;
     let call = &text[at..];
     let name = call.split_once('=').map_or(call, |(_, rest)| rest);
     let end = name.find(['>', ' ', '\n']).unwrap_or(name.len());
@@ -30,7 +38,7 @@ fn tagged(text: &str) -> Option<TextCall<'_>> {
 /// `Action:` or `Action 3:` at the beginning of a line.
 fn labelled(text: &str) -> Option<TextCall<'_>> {
     let mut from = 0;
-    while let Some(found) = memmem::find(&text.as_bytes()[from..], b"Action") {
+    while let Some(found) = LABEL.find(&text.as_bytes()[from..]) {
         let at = from + found;
         from = at + "Action".len();
         let starts_line = text[..at].rsplit('\n').next().unwrap_or_default().trim_ascii().is_empty();
@@ -51,25 +59,29 @@ fn is_name(word: &str) -> bool {
 
 /// The last block between lines of three backticks.
 fn fenced(text: &str) -> Option<TextCall<'_>> {
-    const FENCE: &str = "```";
+    let split = |text: &'_ str| {
+        let at = FENCE.find(text.as_bytes())?;
+        Some((at, at + FENCE.needle().len()))
+    };
     let mut last = None;
     let mut rest = text;
-    while let Some((_, opened)) = rest.split_once(FENCE) {
+    while let Some((_, behind)) = split(rest) {
+        let opened = &rest[behind..];
         let language = opened.bytes().take_while(u8::is_ascii_alphanumeric).count();
         let Some(block) = opened[language..].strip_prefix('\n') else {
             rest = opened;
             continue;
         };
-        let Some((block, after)) = block.split_once(FENCE) else { break };
-        last = Some(block);
-        rest = after;
+        let Some((end, behind)) = split(block) else { break };
+        last = Some(&block[..end]);
+        rest = &block[behind..];
     }
     let call = last?;
     Some(TextCall { tool: call.split_ascii_whitespace().next().unwrap_or_default(), is_named: false, call })
 }
 
 fn object(text: &str) -> Option<TextCall<'_>> {
-    let key = memmem::find_iter(text.as_bytes(), b"\"name\"");
+    let key = NAME.find_iter(text.as_bytes());
     let mut starts = key.filter(|at| text[..*at].trim_ascii_end().ends_with('{'));
     let at = starts.next()?;
     let start = text[..at].trim_ascii_end().len() - 1;
