@@ -1,5 +1,7 @@
 //! What is recorded of a request. Never a prompt, an answer or a key.
 
+mod write;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -93,20 +93,62 @@ fn parse_decimal(text: &str, places: usize) -> Result<i64, BadAmount> {
     Ok(if negative { -value } else { value })
 }
 
-impl fmt::Display for NanoUsd {
+/// An amount in dollars, as it is told. Every answer tells some: it is spelled without memory of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Spelled {
+    text: [u8; SPELLED_BYTES],
+    start: usize,
+    end: usize,
+}
+
+/// A sign, ten digits of dollars, a point, nine of what is left.
+const SPELLED_BYTES: usize = 21;
+const PLACES: usize = 9;
+
+impl NanoUsd {
     /// Dollars with at least two decimal places and no trailing zeros beyond.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let abs = self.0.unsigned_abs();
-        // Every answer tells amounts: they are spelled without memory of their own.
-        let (mut digits, mut rest) = (*b"000000000", abs % 1_000_000_000);
-        for digit in digits.iter_mut().rev() {
-            *digit += (rest % 10) as u8;
+    #[must_use]
+    pub fn spelled(self) -> Spelled {
+        let mut text = [b'0'; SPELLED_BYTES];
+        let (point, mut rest) = (SPELLED_BYTES - PLACES - 1, self.0.unsigned_abs());
+        text[point] = b'.';
+        let mut end = point + 3;
+        for at in (point + 1..SPELLED_BYTES).rev() {
+            let digit = (rest % 10) as u8;
+            rest /= 10;
+            text[at] += digit;
+            if digit > 0 {
+                end = end.max(at + 1);
+            }
+        }
+        // One digit stands before the point, also of nothing.
+        let mut start = point - 1;
+        text[start] += (rest % 10) as u8;
+        rest /= 10;
+        while rest > 0 {
+            start -= 1;
+            text[start] += (rest % 10) as u8;
             rest /= 10;
         }
-        let places = digits.iter().rposition(|digit| *digit != b'0').map_or(2, |last| (last + 1).max(2));
-        let fraction = std::str::from_utf8(&digits[..places]).unwrap_or_default();
-        write!(f, "{sign}{}.{fraction}", abs / 1_000_000_000)
+        if self.0 < 0 {
+            start -= 1;
+            text[start] = b'-';
+        }
+        Spelled { text, start, end }
+    }
+}
+
+impl Spelled {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text[self.start..self.end]).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for NanoUsd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.spelled().as_str())
     }
 }
 
@@ -187,5 +229,7 @@ mod tests {
         assert_eq!(NanoUsd(0).to_string(), "0.00");
         assert_eq!(NanoUsd(-1_230_000_000).to_string(), "-1.23");
         assert_eq!(NanoUsd(123).to_string(), "0.000000123");
+        assert_eq!(NanoUsd(12_000_000_010).to_string(), "12.00000001");
+        assert_eq!(NanoUsd(i64::MIN).to_string(), "-9223372036.854775808");
     }
 }

@@ -1,4 +1,4 @@
-//! Reading JSON quickly.
+//! Reading JSON quickly, and writing it by hand where every call does.
 //!
 //! Bodies are read for a few of their fields, and most of their bytes are strings that stay as they are. So reading is
 //! finding where values end: [`from_str`] does that many bytes at a time, for any type that borrows from its text. It
@@ -8,11 +8,13 @@
 mod deserialize;
 mod reader;
 mod string;
+mod write;
 
 use serde::Deserialize;
 
 pub(crate) use self::reader::{Odd, Reader};
 pub(crate) use self::string::{end_of_string, unescaped};
+pub(crate) use self::write::{put_flag, put_number, put_text};
 
 /// As [`serde_json::from_str`].
 ///

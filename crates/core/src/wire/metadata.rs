@@ -1,11 +1,11 @@
 //! The object that Sprag adds to an answer, and how it gets in without re-serialising anything.
 
-use std::fmt::{self, Write};
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
 use crate::id::RunId;
+use crate::json::{put_number, put_text};
 use crate::money::NanoUsd;
 
 /// What an answer tells its caller about the run.
@@ -33,49 +33,56 @@ impl Metadata<'_> {
     /// The object as a JSON field, with its key: `"sprag":{…}`; a second time under each name in `also`.
     #[must_use]
     pub fn to_field(&self, also: &[&str]) -> String {
-        let mut field = String::with_capacity(320);
-        field.push_str("\"sprag\":");
+        let mut field = Vec::with_capacity(320);
+        field.extend_from_slice(b"\"sprag\":");
         let start = field.len();
-        // Writing to a string cannot fail.
-        let _ = write!(
-            field,
-            r#"{{"run_id":{},"step":{},"cost_usd":{},"total_run_cost":{},"total_run_steps":{},"overhead_ms":{}.{:03},"provider":{}"#,
-            quoted(self.run_id.for_caller()),
-            self.step,
-            Amount(self.cost),
-            Amount(self.total_run_cost),
-            self.total_run_steps,
-            self.overhead_us / 1000,
-            self.overhead_us % 1000,
-            quoted(self.provider),
-        );
-        let _ = match self.warning {
-            Some(warning) => write!(field, r#","warning":{}}}"#, quoted(warning)),
-            None => write!(field, r#","warning":null}}"#),
-        };
+        self.put(&mut field);
         let object = start..field.len();
         for name in also {
-            let _ = write!(field, ",\"{name}\":");
+            field.push(b',');
+            put_text(&mut field, name);
+            field.push(b':');
             field.extend_from_within(object.clone());
         }
-        field
+        // It is made of texts.
+        String::from_utf8(field).unwrap_or_default()
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"run_id\":");
+        put_text(out, self.run_id.for_caller());
+        out.extend_from_slice(b",\"step\":");
+        put_number(out, self.step);
+        out.extend_from_slice(b",\"cost_usd\":");
+        put_amount(out, self.cost);
+        out.extend_from_slice(b",\"total_run_cost\":");
+        put_amount(out, self.total_run_cost);
+        out.extend_from_slice(b",\"total_run_steps\":");
+        put_number(out, self.total_run_steps);
+        out.extend_from_slice(b",\"overhead_ms\":");
+        put_number(out, self.overhead_us / 1000);
+        // Three places, also of a small number.
+        let thousandths = 1000 + self.overhead_us % 1000;
+        let point = out.len();
+        put_number(out, thousandths);
+        out[point] = b'.';
+        out.extend_from_slice(b",\"provider\":");
+        put_text(out, self.provider);
+        out.extend_from_slice(b",\"warning\":");
+        match self.warning {
+            Some(warning) => put_text(out, warning),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
     }
 }
 
 /// An amount as JSON has it.
-struct Amount(Option<NanoUsd>);
-
-impl fmt::Display for Amount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(amount) => amount.fmt(f),
-            None => f.write_str("null"),
-        }
+fn put_amount(out: &mut Vec<u8>, amount: Option<NanoUsd>) {
+    match amount {
+        Some(amount) => out.extend_from_slice(amount.spelled().as_str().as_bytes()),
+        None => out.extend_from_slice(b"null"),
     }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Puts `field` before the closing brace of the object that ends in `range` of `bytes`.

@@ -133,14 +133,14 @@ pub(crate) fn sign(headers: &mut HeaderMap, audience: &Audience, event: &Event, 
     insert([REQUEST_ID, REQUEST_ID], &event.id);
     if let Some(run) = &event.run {
         insert([RUN_ID, AGENTWALL_RUN_ID], run.id.for_caller());
-        insert([STEP, AGENTWALL_STEP], &run.step.to_string());
+        insert([STEP, AGENTWALL_STEP], itoa::Buffer::new().format(run.step));
     }
     if let Some(settled) = settled {
         if let Some(cost) = settled.cost {
-            insert([COST, AGENTWALL_COST], &cost.to_string());
+            insert([COST, AGENTWALL_COST], cost.spelled().as_str());
         }
         if let Some(cost) = settled.known_run_cost() {
-            insert([RUN_COST, RUN_COST], &cost.to_string());
+            insert([RUN_COST, RUN_COST], cost.spelled().as_str());
         }
     }
 }

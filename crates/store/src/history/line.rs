@@ -38,7 +38,6 @@ pub(super) struct Money {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum LineOut<'a> {
-    Event(&'a Event),
     Money(Money),
     Open(&'a OpenCall),
 }
@@ -62,7 +61,11 @@ pub(super) enum Line {
 
 /// Replaces the buffer's content by the whole event and a line end. False if it cannot be written as JSON.
 pub(super) fn write_event(line: &mut Vec<u8>, event: &Event) -> bool {
-    write_line(line, &LineOut::Event(event))
+    line.clear();
+    line.extend_from_slice(b"{\"event\":");
+    let written = event.write_json(line);
+    line.extend_from_slice(b"}\n");
+    written
 }
 
 /// Replaces the buffer's content by the beginning of a call and a line end. False if it cannot be written as JSON.
