@@ -15,6 +15,7 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::HISTORY_MARKS;
 use sprag_core::loops::{Arrival, Departure, Rules, Said, ToolResult, ToolUse, Turn};
 use sprag_core::money::NanoUsd;
+use sprag_core::run::Remember;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_core::wire::{Mark, Reply, ToolCall};
@@ -103,7 +104,7 @@ fn measure(kind: Kind, is_declared: bool, steps: u32, runs: u64) {
     })));
     seen.push(each_step(Box::new(|run, clue| {
         if !is_declared {
-            state.offer(clue, &key(run));
+            state.keep(&Remember { offers: vec![clue], ..Remember::default() }, &key(run));
         }
     })));
     seen.push(each_step(Box::new(|_, clue| {

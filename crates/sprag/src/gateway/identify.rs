@@ -205,16 +205,8 @@ pub(crate) fn leave_evidence(
     let is_named = record.is_some_and(|run| matches!(run.origin, RunOrigin::Declared | RunOrigin::Session));
     let is_whole = ending == Ending::Complete;
     let left = at_settling(run.scope, run.history.as_ref(), reply, is_whole, is_named);
-    keep(&app.state, &run.key, &left);
+    app.state.keep(&left, &run.key);
     run.left = Some(left);
-}
-
-/// Keeps what a call left behind.
-pub(crate) fn keep(state: &State, key: &RunKey, remember: &Remember) {
-    state.remember(&remember.clues, key);
-    remember.unless_taken.iter().for_each(|clue| state.remember_unless_taken(*clue, key));
-    remember.withdrawn.iter().for_each(|clue| state.withdraw(*clue, key));
-    remember.offers.iter().for_each(|clue| state.offer(*clue, key));
 }
 
 fn look_up(known: Known<'_>, clue: &Clue, now: Timestamp) -> Option<RunKey> {

@@ -14,7 +14,7 @@ use sprag_store::catalog::Snapshot;
 use sprag_store::state::{Ancestor, OpenRequest, Opened, Rated, RunPlace};
 
 use super::authenticate::speaks_for;
-use super::identify::{AskedRun, CallerRun, Known, Naming, identify, keep};
+use super::identify::{AskedRun, CallerRun, Known, Naming, identify};
 use super::invalid;
 use super::killed::Watched;
 use super::route::Route;
@@ -111,7 +111,7 @@ pub(crate) async fn open(app: &Arc<App>, request: Request<'_>, ticket: &mut Tick
     };
     let (run, opened) = match begun.and_then(|(run, _)| run) {
         Some(counted) => {
-            keep(&app.state, &counted.run.key, &caller.leaves);
+            app.state.keep(&caller.leaves, &counted.run.key);
             let opened = counted.follow(app, &asked, now)?;
             (counted.run, opened)
         }
@@ -146,7 +146,7 @@ async fn open_here(
     };
     let known = Known { state: &app.state, ids: &app.ids, is_over: &is_over };
     let mut run = asked.found_here(known, now);
-    keep(&app.state, &run.key, leaves);
+    app.state.keep(leaves, &run.key);
     let Recalled { totals: seed, parent, lineage } = recalled(app, settings, &run, ticket).await?;
     run.parent = parent;
     let request =

@@ -25,7 +25,7 @@ use super::open_runs::OpenRuns;
 use super::read::Listener;
 use super::{BEGINNING, Follow, Judged, Replay, STEP_MS};
 use crate::clock::Ids;
-use crate::gateway::identify::{Caller, Known, Naming, identify, keep};
+use crate::gateway::identify::{Caller, Known, Naming, identify};
 
 /// Every way in which a run is recognised.
 const ORIGINS: [RunOrigin; 5] =
@@ -126,7 +126,7 @@ impl<'a> Captures<'a> {
         let Caller { agent, scope, run: Some(asked), leaves } = caller else { return Ok(None) };
         let known = Known { state: &self.state, ids: &self.ids, is_over: &|_| false };
         let run = asked.found_here(known, self.now);
-        keep(&self.state, &run.key, &leaves);
+        self.state.keep(&leaves, &run.key);
         let open = OpenRequest {
             lineage: Vec::new(),
             key: run.key.clone(),
@@ -148,7 +148,7 @@ impl<'a> Captures<'a> {
         let reply = reply(dialect, response);
         let is_answered = reply.complete && reply.error.is_none() && response.status.unwrap_or(200) < 400;
         followed.follow.depart(dialect, &reply, is_answered, self.now);
-        keep(&self.state, &run.key, &at_settling(scope, history.as_ref(), &reply, is_answered, is_named));
+        self.state.keep(&at_settling(scope, history.as_ref(), &reply, is_answered, is_named), &run.key);
         let ending = if is_answered { Ending::Complete } else { Ending::UpstreamError };
         self.state.settle(&run.key, Settlement { cost: None, usage: None, ending, now: self.now });
         Ok(left)

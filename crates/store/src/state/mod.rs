@@ -14,6 +14,7 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::{AgentWatch, Finding, RepeatRule, RunWatch};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::Habits;
+use sprag_core::run::Remember;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 
@@ -223,24 +224,17 @@ impl State {
         }
     }
 
+    /// Keeps all that a call left behind.
+    pub fn keep(&self, left: &Remember, key: &RunKey) {
+        match self {
+            State::Memory(state) => state.keep(left, key),
+        }
+    }
+
     /// Lets clues point to a run, whatever they pointed to before.
     pub fn remember(&self, clues: &[u64], key: &RunKey) {
         match self {
             State::Memory(state) => state.remember(clues, key),
-        }
-    }
-
-    /// Lets a clue point to a run, unless it points to another one: then it points to none from now on.
-    pub fn remember_unless_taken(&self, clue: u64, key: &RunKey) {
-        match self {
-            State::Memory(state) => state.remember_unless_taken(clue, key),
-        }
-    }
-
-    /// Lets one later request claim a run by a clue. Several runs may offer the same clue.
-    pub fn offer(&self, clue: u64, key: &RunKey) {
-        match self {
-            State::Memory(state) => state.offer(clue, key),
         }
     }
 

@@ -7,6 +7,7 @@ mod money;
 mod redis;
 
 use sprag_core::id::AgentName;
+use sprag_core::run::Remember;
 use sprag_core::time::Timestamp;
 use sprag_store::RunKey;
 use sprag_store::state::{
@@ -125,28 +126,28 @@ impl AnyState {
 
     pub(crate) fn remember(&self, clues: &[u64], key: &RunKey) {
         match self {
-            AnyState::Memory(state) => state.remember(clues, key),
+            AnyState::Memory(state) => state.keep(&Remember { clues: clues.to_vec(), ..Remember::default() }, key),
             AnyState::Redis(state) => state.leave_behind(key, |left| left.clues = clues.to_vec()),
         }
     }
 
     pub(crate) fn remember_unless_taken(&self, clue: u64, key: &RunKey) {
         match self {
-            AnyState::Memory(state) => state.remember_unless_taken(clue, key),
+            AnyState::Memory(state) => state.keep(&Remember { unless_taken: vec![clue], ..Remember::default() }, key),
             AnyState::Redis(state) => state.leave_behind(key, |left| left.unless_taken = vec![clue]),
         }
     }
 
     pub(crate) fn offer(&self, clue: u64, key: &RunKey) {
         match self {
-            AnyState::Memory(state) => state.offer(clue, key),
+            AnyState::Memory(state) => state.keep(&Remember { offers: vec![clue], ..Remember::default() }, key),
             AnyState::Redis(state) => state.leave_behind(key, |left| left.offers = vec![clue]),
         }
     }
 
     pub(crate) fn withdraw(&self, clue: u64, key: &RunKey) {
         match self {
-            AnyState::Memory(state) => state.withdraw(clue, key),
+            AnyState::Memory(state) => state.keep(&Remember { withdrawn: vec![clue], ..Remember::default() }, key),
             AnyState::Redis(state) => state.leave_behind(key, |left| left.withdrawn = vec![clue]),
         }
     }

@@ -8,6 +8,7 @@ use sprag_core::event::{Ending, RunOrigin};
 use sprag_core::id::RunId;
 use sprag_core::limits::{CLUES_IN_MEMORY, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
 use sprag_core::money::NanoUsd;
+use sprag_core::run::Remember;
 use sprag_core::time::Timestamp;
 use sprag_core::usage::Usage;
 use sprag_store::RunKey;
@@ -185,10 +186,11 @@ fn seed_of(steps: u32) -> RunTotals {
 
 fn knows_the_clues_of_a_run(state: &State) {
     state.remember(&[1, 2], &key("a"));
-    state.remember_unless_taken(3, &key("a"));
+    let unless_taken = |clue| Remember { unless_taken: vec![clue], ..Remember::default() };
+    state.keep(&unless_taken(3), &key("a"));
     state.remember(&[4], &key("b"));
-    state.remember_unless_taken(5, &key("a"));
-    state.remember_unless_taken(5, &key("b"));
+    state.keep(&unless_taken(5), &key("a"));
+    state.keep(&unless_taken(5), &key("b"));
     let mut clues = state.clues_of(&key("a"), 10);
     clues.sort_unstable();
     assert_eq!(clues, [1, 2, 3], "those that lead to it alone");

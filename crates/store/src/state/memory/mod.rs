@@ -17,6 +17,7 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, HABITS, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
 use sprag_core::loops::{AgentWatch, Finding, Mode, RepeatCounters, RepeatRule, RunWatch};
 use sprag_core::policy::Habits;
+use sprag_core::run::Remember;
 use sprag_core::time::Timestamp;
 
 use super::{
@@ -143,6 +144,18 @@ impl MemoryState {
         })
     }
 
+    pub(super) fn keep(&self, left: &Remember, key: &RunKey) {
+        let Remember { clues, unless_taken, offers, withdrawn } = left;
+        withdrawn.iter().for_each(|clue| self.withdraw(*clue, key));
+        if clues.is_empty() && unless_taken.is_empty() && offers.is_empty() {
+            return;
+        }
+        let name = self.name(key);
+        clues.iter().for_each(|clue| self.clues.insert(*clue, Clue::Run(name.clone())));
+        unless_taken.iter().for_each(|clue| self.lead_unless_taken(*clue, &name));
+        offers.iter().for_each(|clue| self.offers.offer(*clue, name.clone()));
+    }
+
     pub(super) fn remember(&self, clues: &[u64], key: &RunKey) {
         if clues.is_empty() {
             return;
@@ -153,17 +166,13 @@ impl MemoryState {
         }
     }
 
-    pub(super) fn remember_unless_taken(&self, clue: u64, key: &RunKey) {
-        let name = self.name(key);
+    /// Lets a clue point to a run, unless it points to another one: then it points to none from now on.
+    fn lead_unless_taken(&self, clue: u64, name: &Arc<RunKey>) {
         self.clues.update(clue, |known| match known {
-            None => Clue::Run(name),
-            Some(Clue::Run(other)) if *other == *key => Clue::Run(other),
+            None => Clue::Run(name.clone()),
+            Some(Clue::Run(other)) if other == *name => Clue::Run(other),
             Some(Clue::Run(_) | Clue::Ambiguous) => Clue::Ambiguous,
         });
-    }
-
-    pub(super) fn offer(&self, clue: u64, key: &RunKey) {
-        self.offers.offer(clue, self.name(key));
     }
 
     pub(super) fn claim(&self, clue: u64) -> Option<RunKey> {
