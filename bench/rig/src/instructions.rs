@@ -26,11 +26,11 @@ pub struct Options {
     /// Sprag, for whole requests; without one only stages are counted.
     #[arg(long)]
     sprag: Option<PathBuf>,
-    /// Most instructions of each, a `name = number` a line.
-    #[arg(long, default_value = "bench/instructions.toml")]
-    limits: PathBuf,
-    /// Write what was counted, and a twentieth more, as the new limits.
+    /// Most instructions of each, a `name = number` a line; without it nothing is too much.
     #[arg(long)]
+    limits: Option<PathBuf>,
+    /// Write what was counted, and a twentieth more, as the new limits.
+    #[arg(long, requires = "limits")]
     bless: bool,
     /// Where the table goes.
     #[arg(long)]
@@ -50,14 +50,19 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(sprag) = &options.sprag {
         counted.extend(whole_requests(sprag, folder.path())?);
     }
-    if options.bless {
-        return bless(&options.limits, &counted).map(|()| ExitCode::SUCCESS);
+    if let (true, Some(limits)) = (options.bless, &options.limits) {
+        return bless(limits, &counted).map(|()| ExitCode::SUCCESS);
     }
-    let limits = read_limits(&options.limits)?;
-    let (table, broken) = table(&counted, &limits);
+    let limits = options.limits.as_deref().map(read_limits).transpose()?;
+    let (table, broken) = table(&counted, limits.as_ref());
     println!("{table}");
     if let Some(out) = &options.out {
-        fs::write(out, format!("# Instructions\n\nOf one call of each stage, counted by valgrind.\n\n{table}"))?;
+        fs::write(
+            out,
+            format!(
+                "# Instructions\n\nOf one call of each stage of a release, counted by valgrind (`bench/instructions --release`).\n\n{table}"
+            ),
+        )?;
     }
     for complaint in &broken {
         eprintln!("{complaint}");
@@ -213,9 +218,14 @@ fn read_limits(file: &Path) -> Result<BTreeMap<String, u64>> {
 }
 
 /// The table, and what is over its limit or has none.
-fn table(counted: &[(String, u64)], limits: &BTreeMap<String, u64>) -> (String, Vec<String>) {
-    let mut text = "| stage | instructions | limit |\n|---|---:|---:|\n".to_owned();
+fn table(counted: &[(String, u64)], limits: Option<&BTreeMap<String, u64>>) -> (String, Vec<String>) {
     let mut broken = Vec::new();
+    let Some(limits) = limits else {
+        let line = |(name, count): &(String, u64)| format!("| {} | {} |\n", name.replace('_', " "), grouped(*count));
+        let lines: String = counted.iter().map(line).collect();
+        return (format!("| stage | instructions |\n|---|---:|\n{lines}"), broken);
+    };
+    let mut text = "| stage | instructions | limit |\n|---|---:|---:|\n".to_owned();
     for (name, count) in counted {
         let limit = limits.get(name);
         let shown = limit.map_or("–".to_owned(), |limit| grouped(*limit));
@@ -234,7 +244,7 @@ fn table(counted: &[(String, u64)], limits: &BTreeMap<String, u64>) -> (String, 
 }
 
 fn bless(file: &Path, counted: &[(String, u64)]) -> Result<()> {
-    let mut text = "# Most instructions that a stage of the line, or a whole request, may take; `bench/instructions` counts and checks.\n\
+    let mut text = "# Most instructions that a stage of the line may take in the build of the tests; `bench/instructions` counts and checks.\n\
                     # A twentieth above what was counted: room for the compiler, none for another pass over the body.\n"
         .to_owned();
     for (name, count) in counted {
@@ -264,7 +274,7 @@ mod tests {
     fn what_is_over_its_limit_is_named() {
         let limits = BTreeMap::from([("parse".to_owned(), 1000), ("judge".to_owned(), 1000)]);
         let counted = [("parse".to_owned(), 1000), ("judge".to_owned(), 1001), ("other".to_owned(), 1)];
-        let (_, broken) = table(&counted, &limits);
+        let (_, broken) = table(&counted, Some(&limits));
         assert_eq!(broken.len(), 2);
         assert!(broken[0].starts_with("judge takes 1,001"), "{broken:?}");
         assert!(broken[1].starts_with("other has no limit"), "{broken:?}");

@@ -1,9 +1,10 @@
 //! The measuring side of Sprag: a mock provider, a load generator, and what puts the two around a proxy.
 //!
-//! `compare` measures Sprag beside nginx and holds it against the goals, `soak` looks for what grows, `instructions`
+//! `compare` measures Sprag beside nginx and holds it against the goals, `clicks` calls while somebody looks at pages, `soak` looks for what grows, `instructions`
 //! counts under valgrind, `mock` and `load` are the two ends alone, for a proxy that somebody else has started.
 //! Nothing here is a part of the program.
 
+mod clicks;
 mod compare;
 mod cpu_clock;
 mod instructions;
@@ -32,6 +33,8 @@ struct Arguments {
 enum What {
     /// Sprag beside nginx and a direct connection.
     Compare(compare::Options),
+    /// Calls while somebody looks at pages.
+    Clicks(clicks::Options),
     /// Mixed traffic for long, and what grows.
     Soak(soak::Options),
     /// Instructions of whole requests, under valgrind.
@@ -50,6 +53,7 @@ enum What {
 fn main() -> Result<ExitCode> {
     match Arguments::parse().what {
         What::Compare(options) => compare::run(&options),
+        What::Clicks(options) => clicks::run(&options),
         What::Soak(options) => soak::run(&options),
         What::Instructions(options) => instructions::run(&options),
         What::Mock { listen, shape } => {
