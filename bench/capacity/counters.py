@@ -14,7 +14,7 @@ TABLE_BYTES = 88
 # Bytes of all keys by what they are for: the word after the tag.
 BYTES_BY_KIND = """
 local sums = {}
-for _, key in ipairs(redis.call('KEYS', 'sprag:1:*')) do
+for _, key in ipairs(redis.call('KEYS', 'sprag:*')) do
   local kind = string.match(key, '}:(%a+)') or 'other'
   local sum = sums[kind] or {0, 0}
   sums[kind] = {sum[1] + 1, sum[2] + redis.call('MEMORY', 'USAGE', key, 'SAMPLES', '0')}

@@ -40,8 +40,8 @@ def needs_another_build() -> str | None:
 
 # Everything that nodes have there, also under the names of another version; and rows of a form that this one does not know.
 OF_A_NEWER_VERSION = """
-for _, key in ipairs(redis.call('KEYS', 'sprag:1:*')) do
-  redis.call('COPY', key, 'sprag:2:' .. string.sub(key, 9), 'REPLACE')
+for _, key in ipairs(redis.call('KEYS', 'sprag:2:*')) do
+  redis.call('COPY', key, 'sprag:3:' .. string.sub(key, 9), 'REPLACE')
 end
 for _, kind in ipairs({'kill', 'policy', 'standing', 'planet'}) do
   redis.call('HSET', 'sprag:1:{catalog}:' .. kind, 'agent:worker', '[2,99999999999999,"ab",0,{"what":"ever"}]')

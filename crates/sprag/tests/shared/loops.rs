@@ -151,7 +151,7 @@ async fn what_two_nodes_saw_of_an_agent_at_once_is_merged() {
     let app = &nodes.sprags[0].app;
     let agent = AgentName::default();
     let (merged, _) = app.state.hand_out_agent_watch(&agent, app.clock.now(), 1);
-    let kept = redis.ask(&["GET", &format!("sprag:1:{{a:{agent}}}:agent-watch")]).bytes();
+    let kept = redis.ask(&["GET", &format!("sprag:2:{{a:{agent}}}:agent-watch")]).bytes();
     assert_eq!(kept[16..], merged[..], "what the late one merged is there for all");
 }
 

@@ -10,13 +10,22 @@ use crate::stage::Stage;
 
 /// Writes what detection keeps and what calls use by habit in a form that nobody here knows.
 const IN_ANOTHER_FORM: &str = "local changed = {}
-for _, key in ipairs(redis.call('KEYS', 'sprag:1:*')) do
+for _, key in ipairs(redis.call('KEYS', 'sprag:2:*')) do
   local newer = 'ffffffffffffffff' .. string.char(200) .. 'of a newer version'
   if string.find(key, 'watch', 1, true) or string.find(key, ':habits:', 1, true) then
     redis.call('SET', key, newer)
     changed[#changed + 1] = key
   elseif string.find(key, ':run:', 1, true) then
-    redis.call('HSET', key, 'h', newer)
+    local form = '<c2ddddddddddddddI2c0I2c0I2c0I2c0'
+    local run = { struct.unpack(form, redis.call('GET', key)) }
+    -- A mark and fourteen numbers; then whose part it is, how it was recognised, habits, who holds it.
+    local p, og, n = run[16], run[17], run[19]
+    local numbers = { unpack(run, 1, 15) }
+    for _, text in ipairs({ p, og, newer, n }) do
+      numbers[#numbers + 1] = #text
+      numbers[#numbers + 1] = text
+    end
+    redis.call('SET', key, struct.pack(form, unpack(numbers)), 'KEEPTTL')
   end
 end
 table.sort(changed)

@@ -136,7 +136,7 @@ fn run_table(begin: &Begin<'_>) -> Option<RunTable> {
             Lookup::Claim => "c",
             Lookup::Retry => "r",
         };
-        ClueTable { h: hex(clue.hash), l, o: clue.origin }
+        ClueTable(format!("{l}{:016x}", clue.hash), clue.origin)
     });
     let above = lineage
         .iter()
@@ -166,9 +166,9 @@ fn is_asked(ask: &RateAsk<'_>) -> bool {
 fn rate_table(place: usize, ask: &RateAsk<'_>, key: String) -> RateTable {
     let (l, w, rps, burst) = match ask.rule.measure {
         RateMeasure::Requests { limit, window_ms } | RateMeasure::Tokens { limit, window_ms } => {
-            (limit, Some(window_ms), 0.0, 0.0)
+            (limit, Some(window_ms), None, None)
         }
-        RateMeasure::Bucket { rps, burst } => (0, None, rps, burst),
+        RateMeasure::Bucket { rps, burst } => (0, None, Some(rps), Some(burst)),
     };
     let (shadow, tokens) = (ask.rule.mode == Mode::Shadow, ask.rule.measure.counts_tokens());
     RateTable { i: place, k: key, a: ask.amount.max(1), l, shadow, tokens, w, rps, burst }

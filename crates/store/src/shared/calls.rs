@@ -17,11 +17,11 @@ use crate::shards::with_lock;
 /// Keys in one sign of life.
 const KEYS_AT_ONCE: usize = 500;
 
-/// One message that Redis must get: the place that it belongs to, and the packed argument of `end`.
+/// One message that Redis must get: the place that it belongs to, and the packed arguments of `end`.
 #[derive(Clone, Debug)]
 pub(super) struct Untold {
     pub(super) place: String,
-    pub(super) argument: Vec<u8>,
+    pub(super) arguments: Vec<Vec<u8>>,
 }
 
 /// What is held and what is untold.
@@ -129,8 +129,7 @@ impl Calls {
 impl Telling<'_> {
     /// As it is told the first time.
     pub(super) fn arguments(&self) -> Vec<Vec<u8>> {
-        let table = self.table.iter();
-        table.flat_map(|table| [pack(table)].into_iter().chain(table.blobs.iter().cloned())).collect()
+        self.table.as_ref().map(arguments).unwrap_or_default()
     }
 
     /// Redis has it, or has nothing to take back.
@@ -145,10 +144,15 @@ impl Drop for Telling<'_> {
             table.again = true;
             // What detection keeps will have grown from something newer by then.
             (table.watch, table.agent_watch, table.habits, table.of_model) = (None, None, None, None);
-            table.blobs.clear();
-            self.calls.keep(Untold { place: table.head.p.clone(), argument: pack(&table) });
+            // The first are the accounts: they are needed should all else be lost.
+            table.blobs.truncate(1);
+            self.calls.keep(Untold { place: table.head.p.clone(), arguments: arguments(&table) });
         }
     }
+}
+
+fn arguments(table: &EndTable) -> Vec<Vec<u8>> {
+    [pack(table)].into_iter().chain(table.blobs.iter().cloned()).collect()
 }
 
 #[cfg(test)]

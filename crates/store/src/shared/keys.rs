@@ -7,7 +7,7 @@ use sprag_core::policy::{AccountId, Holder, LimitKey};
 use crate::state::RateAsk;
 
 /// The form of what is kept. Another form has another number.
-const VERSION: &str = "sprag:1";
+const VERSION: &str = "sprag:2";
 
 /// A key, and what all keys begin with that lie in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ mod tests {
         ];
         for (place, key) in keys.iter().enumerate() {
             assert!(!keys[..place].contains(key), "{key}");
-            assert!(key.starts_with("sprag:1:{"), "{key}");
+            assert!(key.starts_with("sprag:2:{"), "{key}");
             assert!(key.starts_with(prefix_of(key)) && prefix_of(key).ends_with('}'), "{key}");
         }
     }

@@ -25,7 +25,7 @@ const FAILURES: u32 = 3;
 /// How long a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(1);
 /// Written at each new connection, and gone at once.
-const TRIAL_KEY: &str = "sprag:1:{trial}";
+const TRIAL_KEY: &str = "sprag:2:{trial}";
 const TRIAL_MS: u32 = 1000;
 /// How a Redis answers that takes no writes, for now or because it is no longer the one to ask.
 const TAKES_NOTHING: [&str; 6] = ["OOM", "MISCONF", "NOREPLICAS", "BUSY", "READONLY", "MASTERDOWN"];

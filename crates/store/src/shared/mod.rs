@@ -10,7 +10,7 @@
 //! - `keys`, `asking`, `packed`, `scripts`, `lua/`, `reading`, `answers`: how it is kept there, asked and answered
 //! - `node`, `calls`, `heard`: what this node holds, what it still has to tell, and what it has heard
 //!
-//! Keys begin with `sprag:1:`. Another version of their form has another number, so two versions never read what they do
+//! Keys begin with `sprag:2:`. Another version of their form has another number, so two versions never read what they do
 //! not understand. Every key has a time to live. Redis's clock counts, not the node's. All keys of an agent share a hash
 //! tag; what crosses agents has tags of its own. On a single Redis all of it goes into one script call, on a cluster
 //! into one for each tag, sent at once.

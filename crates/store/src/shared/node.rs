@@ -70,8 +70,8 @@ impl Node {
     /// Tells Redis what it was not told so far, in its order.
     pub(super) async fn tell_untold(&self) {
         while let Some(message) = self.calls.next() {
-            let Untold { place, argument } = &message;
-            match self.link.call(&END, place, std::slice::from_ref(argument)).await {
+            let Untold { place, arguments } = &message;
+            match self.link.call(&END, place, arguments).await {
                 Ok(_) => self.calls.told(),
                 Err(Away::Failed(error)) if self.link.phase() == Phase::Connected => {
                     // It will be refused however often it is told.

@@ -11,6 +11,9 @@ use sprag_core::time::Timestamp;
 use super::heard::Heard;
 use crate::state::{RunTotals, Settlement};
 
+/// Of a call that drew on nothing.
+const NO_ACCOUNTS: [DrawTable; 0] = [];
+
 /// The largest number that scripts count with exactly.
 const MOST: i64 = (1 << 53) - 1;
 
@@ -27,6 +30,11 @@ pub(super) fn amount(money: NanoUsd) -> i64 {
 pub(super) fn pack(table: &impl Serialize) -> Vec<u8> {
     // Plain values of bounded size: there is nothing that could not be packed.
     rmp_serde::to_vec_named(table).unwrap_or_default()
+}
+
+/// Whether it says nothing: scripts take what is absent for none.
+fn is_none<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A hash or a version: scripts have no numbers of 64 bits, and no bytes in tables.
@@ -106,13 +114,10 @@ pub(super) struct AncestorTable {
     pub(super) totals: Option<[i64; 11]>,
 }
 
+/// A clue, and how a run that it leads to was recognised. The first letter says how it is looked up: `k`nown, `c`laim or
+/// `r`etry.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct ClueTable {
-    pub(super) h: String,
-    /// `k`nown, `c`laim or `r`etry.
-    pub(super) l: &'static str,
-    pub(super) o: RunOrigin,
-}
+pub(super) struct ClueTable(pub(super) String, pub(super) RunOrigin);
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct HaveTable {
@@ -139,13 +144,17 @@ pub(super) struct RateTable {
     pub(super) k: String,
     pub(super) a: u64,
     pub(super) l: u64,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) shadow: bool,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) tokens: bool,
     /// The window; absent for a bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) w: Option<u64>,
-    pub(super) rps: f64,
-    pub(super) burst: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rps: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) burst: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -153,6 +162,7 @@ pub(super) struct MoneyTable {
     pub(super) amount: i64,
     pub(super) least: i64,
     pub(super) force: PurseTable,
+    #[serde(skip_serializing_if = "PurseTable::is_empty")]
     pub(super) shadow: PurseTable,
 }
 
@@ -184,10 +194,8 @@ pub(super) struct DrawTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) heard: Option<Heard>,
     /// Of a node alone: what it spent.
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) spent: i64,
-    /// Of a call whose beginning was lost: nothing is held.
-    pub(super) a: i64,
-    pub(super) g: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -210,10 +218,12 @@ pub(super) struct EndTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) born: Option<String>,
     /// It may have been told before.
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) again: bool,
     /// Tokens that were used; absent where what was taken is given back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<u64>,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) uncounts: bool,
     pub(super) left: LeftTable,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -224,8 +234,11 @@ pub(super) struct EndTable {
     pub(super) habits: Option<Blob>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) of_model: Option<HabitsTable>,
-    /// The accounts that it drew on, should what it noted be lost.
-    pub(super) accounts: Vec<DrawTable>,
+    /// The accounts that it drew on.
+    pub(super) drawn: Vec<String>,
+    /// The same with what this node has heard of them, should what it noted be lost: a packed list of [`DrawTable`], the first of all
+    /// further arguments.
+    pub(super) accounts: Blob,
     pub(super) late: Vec<String>,
     /// Further arguments.
     #[serde(skip)]
@@ -237,9 +250,13 @@ pub(super) struct HowTable {
     pub(super) cost: i64,
     pub(super) input: u64,
     pub(super) output: u64,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) unpriced: u32,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) failed: u32,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) is_refused: bool,
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) is_withdrawn: bool,
 }
 
@@ -339,17 +356,24 @@ pub(super) struct MissedRunTable {
     pub(super) known: [i64; 11],
 }
 
+impl PurseTable {
+    fn is_empty(&self) -> bool {
+        self.runs.is_none() && self.draws.is_empty()
+    }
+}
+
 impl DrawTable {
     /// An account by its key and time.
     pub(super) fn of(k: String, span: Span) -> DrawTable {
         let (f, e) = (bounded(span.start.0), bounded(span.end.0));
-        DrawTable { i: 0, k, l: 0, f, e, seed: None, heard: None, spent: 0, a: 0, g: "" }
+        DrawTable { i: 0, k, l: 0, f, e, seed: None, heard: None, spent: 0 }
     }
 }
 
 impl EndTable {
     /// Takes a call back, whatever came of it.
     pub(super) fn withdrawing(head: Head) -> EndTable {
+        let mut blobs = Vec::new();
         EndTable {
             head,
             how: HowTable { is_withdrawn: true, ..HowTable::default() },
@@ -364,9 +388,10 @@ impl EndTable {
             agent_watch: None,
             habits: None,
             of_model: None,
-            accounts: Vec::new(),
+            drawn: Vec::new(),
+            accounts: Blob::put(&mut blobs, &pack(&NO_ACCOUNTS)),
             late: Vec::new(),
-            blobs: Vec::new(),
+            blobs,
         }
     }
 }

@@ -18,6 +18,7 @@ use super::packed::{
 };
 use super::reading::{Parts, bytes, totals, watch};
 use super::scripts::{END, LOOK, PUT};
+use super::told::Drawn;
 use super::{Away, End, EndHow, Ended, NewWatch, RatesEnd, RunNow, SettledAccount, Shared, SharedCall, Watch, keys};
 use crate::run_key::RunKey;
 
@@ -114,12 +115,14 @@ impl Shared {
         let lies_in = |place: &str, at: usize| if is_cluster { place == places[at] } else { at == 0 };
         let table = |at: usize| {
             let is_main = at == 0;
-            let accounts = distinct(&call.accounts).filter(|drawn| lies_in(&drawn.place, at)).map(|drawn| DrawTable {
+            let drawn: Vec<&Drawn> = distinct(&call.accounts).filter(|drawn| lies_in(&drawn.place, at)).collect();
+            let account = |drawn: &&Drawn| DrawTable {
                 heard: node.heard.get(&drawn.key),
                 ..DrawTable::of(drawn.key.clone(), drawn.draw.span)
-            });
+            };
             let late = late.iter().filter(|place| lies_in(&place.prefix, at)).map(|place| place.key.clone());
             let mut blobs = Vec::new();
+            let accounts = Blob::put(&mut blobs, &pack(&drawn.iter().map(account).collect::<Vec<_>>()));
             let of_main = |watch: Option<NewWatch<'_>>, blobs: &mut Vec<Vec<u8>>| {
                 watch.filter(|_| is_main).map(|new| watch_table(&new, blobs))
             };
@@ -148,7 +151,8 @@ impl Shared {
                 agent_watch,
                 habits: of_run,
                 of_model,
-                accounts: accounts.collect(),
+                drawn: drawn.iter().map(|drawn| drawn.key.clone()).collect(),
+                accounts,
                 late: late.collect(),
                 blobs,
             }

@@ -35,6 +35,9 @@ pub(crate) struct RedisState {
     ended: Mutex<HashMap<RunKey, SharedCall>>,
 }
 
+/// The first number of a record.
+const FIRST_NUMBER: &str = "return struct.unpack('<d', redis.call('GET', KEYS[1]), 3)";
+
 /// Evidence of nothing.
 pub(crate) static NOTHING: Remember =
     Remember { clues: Vec::new(), unless_taken: Vec::new(), offers: Vec::new(), withdrawn: Vec::new() };
@@ -147,12 +150,11 @@ impl RedisState {
 
     pub(super) fn counts(&self) -> StateCounts {
         let agents = self.keys("*:agent");
-        let in_flight = |key: &String| self.server.ask(&["HGET", key, "r"]).number();
-        let clues = |key: &String| self.server.ask(&["HLEN", key]).number();
+        let in_flight = |key: &String| self.server.ask(&["EVAL", FIRST_NUMBER, "1", key]).number();
         StateCounts {
-            runs: self.keys("sprag:1:{*}:run:*").len(),
+            runs: self.keys("sprag:2:{*}:run:*").len(),
             in_flight: usize::try_from(agents.iter().map(in_flight).sum::<i64>()).unwrap(),
-            clues: usize::try_from(self.keys("*}:c:*").iter().map(clues).sum::<i64>()).unwrap(),
+            clues: self.keys("*}:c:*").len(),
             offers: self.keys("*}:o:*").len(),
             rates: self.keys("*:rate:*").len(),
         }

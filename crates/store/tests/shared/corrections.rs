@@ -127,7 +127,7 @@ fn what_an_account_begins_with_leaves_out_what_is_untold() {
         shared.tell_corrections().await.unwrap_err();
         let seeded = [Draw { seed: Some(NanoUsd(140).into()), ..draw.clone() }];
         begin(&shared, &seeded).await.unwrap_err();
-        until(|| witness.server.ask(&["EXISTS", "sprag:1:{everything}:money:daily"]).number() == 1).await;
+        until(|| witness.server.ask(&["EXISTS", "sprag:2:{everything}:money:daily"]).number() == 1).await;
         assert_eq!(spent(&witness.shared, &draw).await, 40);
         cable.mend();
         until_told(&shared).await;

@@ -43,25 +43,23 @@ fn the_first_clue_that_leads_somewhere_counts() {
 }
 
 #[test]
-fn a_clue_is_known_for_an_hour_at_least_and_not_for_ever() {
+fn a_clue_is_known_for_an_hour_after_it_was_left_the_last_time() {
     let Some(one) = node() else { return };
     let known = [clue(1, Lookup::Known)];
-    let hour = 3_600_000;
-    // Whenever in an hour it was left.
-    for minute in [0, 30, 59] {
-        let left_at = (START / hour + 1) * hour + minute * 60_000;
-        one.server.flush();
-        one.at(Timestamp(left_at));
-        let begun = one.begin_run(&OpenRequest { now: Timestamp(left_at), ..request(&key("a"), None, 0) });
-        let left = Remember { clues: vec![1], ..Remember::default() };
-        one.end(&begun.call, &ending(cost(1, at(0)), &left));
-        let found_after = |ms: i64| {
-            one.at(Timestamp(left_at + ms));
-            follow(&one, &known, "mine").0
-        };
-        assert_eq!([found_after(0), found_after(hour)], ["a", "a"], "left at minute {minute}");
-        assert_eq!(found_after(2 * hour), "mine", "left at minute {minute}");
+    let left = Remember { clues: vec![1], unless_taken: vec![2], offers: vec![3], ..Remember::default() };
+    leave(&one, "a", &left);
+    let lives_for = |key: &String| one.server.ask(&["PTTL", key]).number();
+    let hour = 3_540_000..=3_600_000;
+    let keys = [one.keys("*}:c:*"), one.keys("*}:o:*")].concat();
+    assert_eq!(keys.len(), 3, "{keys:?}");
+    for key in &keys {
+        assert!(hour.contains(&lives_for(key)), "{key}");
+        one.server.ask(&["PEXPIRE", key, "1000"]);
     }
+    assert_eq!(follow(&one, &known, "mine").0, "a");
+    assert!(keys.iter().all(|key| lives_for(key) <= 1_000), "who only asks does not keep it");
+    leave(&one, "a", &left);
+    assert!(keys.iter().all(|key| hour.contains(&lives_for(key))), "who leaves it again does");
 }
 
 #[test]

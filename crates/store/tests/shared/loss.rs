@@ -112,7 +112,9 @@ fn a_failed_over_redis_that_is_behind_catches_up() {
     let account = one.keys("*:money:daily").remove(0);
     spend(10);
     // A replica that had not heard of the last call yet.
-    one.server.ask(&["HSET", &account, "s", "40"]);
+    let behind = "local is = redis.call('GET', KEYS[1])
+        redis.call('SET', KEYS[1], 'm1' .. struct.pack('<d', 40) .. string.sub(is, 11), 'KEEPTTL')";
+    one.server.ask(&["EVAL", behind, "1", &account]);
     spend(1);
     assert_eq!(held(&one, &draws[0]), (51, 0));
     // That somebody lowered it is no loss.
@@ -164,27 +166,27 @@ fn garbage_gives_an_error_and_no_number() {
     let begun = begin_paid(&one, &key("r"), money(&draws, 10));
     settle(&one, &begun.call, 10);
     let (run, account, agent) =
-        ("sprag:1:{a:tester}:run:r", "sprag:1:{everything}:money:daily", "sprag:1:{a:tester}:agent");
-    let cases: [(&str, &[&str]); 5] = [
+        ("sprag:2:{a:tester}:run:r", "sprag:2:{everything}:money:daily", "sprag:2:{a:tester}:agent");
+    let of_another_kind = "m1".to_owned() + &"x".repeat(400);
+    let cases: [(&str, &[&str]); 6] = [
         (run, &["SET", run, "another version's"]),
-        (run, &["HSET", run, "st", "many"]),
-        (account, &["HSET", account, "s", "a lot"]),
+        (run, &["SET", run, &of_another_kind]),
+        (run, &["SET", run, "r1 and then it was cut"]),
+        (account, &["SET", account, "m1 a lot"]),
         (account, &["RPUSH", account, "a list"]),
         (account, &["HSET", account, "spent", "5"]),
     ];
     for (key_of_case, command) in cases {
-        if command[0] != "HSET" || command[2] == "spent" {
-            one.server.ask(&["DEL", key_of_case]);
-        }
+        one.server.ask(&["DEL", key_of_case]);
         assert!(!one.server.ask(command).text().contains("ERR"), "{command:?}");
-        let before = one.server.ask(&["HGET", agent, "r"]);
+        let before = one.server.ask(&["GET", agent]);
         let (call, run) = (call_id(), key("r"));
         let named = NamedRun { id: &run.id, parent: None, origin: RunOrigin::Declared, seed: None, lineage: &[] };
         let (run_asked, asked) = (AskedRun::Named(named), Some(money(&draws, 1)));
         let begin = Begin { run: run_asked, money: asked, ..outside(&call, &run.agent, &NOTHING) };
         let error = one.runtime.block_on(one.shared.begin(&begin)).unwrap_err().to_string();
         assert!(error.contains("Redis failed"), "{command:?}: {error}");
-        assert_eq!(one.server.ask(&["HGET", agent, "r"]), before, "{command:?}: nothing was counted");
+        assert_eq!(one.server.ask(&["GET", agent]), before, "{command:?}: nothing was counted");
         assert!(one.shared.is_connected(), "a refusal is an answer");
         one.server.ask(&["DEL", key_of_case]);
         let healthy = begin_paid(&one, &key("r"), money(&draws, 1));
@@ -195,14 +197,14 @@ fn garbage_gives_an_error_and_no_number() {
 #[test]
 fn keys_of_another_version_are_left_alone() {
     let Some(one) = node() else { return };
-    for key in ["sprag:2:{a:tester}:run:r", "sprag:0:{a:tester}:run:r"] {
+    for key in ["sprag:3:{a:tester}:run:r", "sprag:1:{a:tester}:run:r"] {
         one.server.ask(&["SET", key, "theirs"]);
     }
     let begun = one.begin_run(&request(&key("r"), None, 0));
     settle(&one, &begun.call, 1);
-    let ours = one.keys("*").into_iter().filter(|key| !key.starts_with("sprag:1:"));
+    let ours = one.keys("*").into_iter().filter(|key| !key.starts_with("sprag:2:"));
     assert_eq!(ours.count(), 2);
-    assert_eq!(one.server.ask(&["GET", "sprag:2:{a:tester}:run:r"]).text(), "theirs");
+    assert_eq!(one.server.ask(&["GET", "sprag:3:{a:tester}:run:r"]).text(), "theirs");
 }
 
 #[test]

@@ -128,6 +128,6 @@ fn all_have_a_time_to_live(state: &RedisState, least: usize) {
         let left_ms = state.server.ask(&["PTTL", key]).number();
         let stays = STAYING.contains(&key.as_str());
         assert!(stays || left_ms > 0, "{key} has no time to live: {left_ms}");
-        assert!(key.starts_with("sprag:1:{"), "{key}");
+        assert!(key.starts_with("sprag:2:{"), "{key}");
     }
 }

@@ -3,14 +3,15 @@
 
 use super::*;
 
-/// Adds what this version does not know to everything that it keeps: a field to each hash, an entry to each call under way.
+/// Adds what this version does not know to everything that it keeps: bytes behind each record, an entry to each call under way.
 const A_NEWER_VERSION: &str = "local changed = 0
-for _, key in ipairs(redis.call('KEYS', 'sprag:1:*')) do
-  if redis.call('TYPE', key).ok == 'hash' then
-    redis.call('HSET', key, 'x:mood', 'theirs')
+for _, key in ipairs(redis.call('KEYS', 'sprag:2:*')) do
+  local value = redis.call('GET', key)
+  if string.find(value, '^[arm]1') then
+    redis.call('SET', key, value .. 'theirs', 'KEEPTTL')
     changed = changed + 1
   elseif string.find(key, ':call:', 1, true) then
-    local call = cmsgpack.unpack(redis.call('GET', key))
+    local call = cmsgpack.unpack(value)
     call.mood = 'theirs'
     redis.call('SET', key, cmsgpack.pack(call), 'KEEPTTL')
     changed = changed + 1
@@ -20,11 +21,12 @@ return changed";
 
 /// What it added and still finds.
 const STILL_THERE: &str = "local found = {}
-for _, key in ipairs(redis.call('KEYS', 'sprag:1:*')) do
-  if redis.call('TYPE', key).ok == 'hash' then
-    if redis.call('HGET', key, 'x:mood') == 'theirs' then found[#found + 1] = key end
+for _, key in ipairs(redis.call('KEYS', 'sprag:2:*')) do
+  local value = redis.call('GET', key)
+  if string.find(value, '^[arm]1') then
+    if string.sub(value, -6) == 'theirs' then found[#found + 1] = key end
   elseif string.find(key, ':call:', 1, true) then
-    if cmsgpack.unpack(redis.call('GET', key)).mood == 'theirs' then found[#found + 1] = key end
+    if cmsgpack.unpack(value).mood == 'theirs' then found[#found + 1] = key end
   end
 end
 table.sort(found)
@@ -70,13 +72,17 @@ fn nodes_of_a_newer_version_that_are_gone_are_forgotten_like_any_other() {
     let begun = begin_paid(&one, &key("r"), money(&draws, 10));
     settle(&one, &begun.call, 10);
     // Their node holds 7 and has other words beside it.
-    let account = "sprag:1:{everything}:money:daily";
-    let now = one.now().0.to_string();
-    let due = (one.now().0 + 60_000).to_string();
-    let words = ["r", "7", "n:newer", "7", "t:newer", &now, "due", &due, "x:newer", "theirs"];
-    one.server.ask(&[&["HSET", account], words.as_slice()].concat());
+    let account = "sprag:2:{everything}:money:daily";
+    let holds = "local form = '<c2dddddddI2c0I2c0I2c0'
+        local mark, s, r, v, b, f, e, due, g, n, k = struct.unpack(form, redis.call('GET', KEYS[1]))
+        n = struct.pack('<c12dd', 'a-newer-node', 7, ARGV[1])
+        local held = struct.pack(form, mark, s, 7, v, b, f, e, ARGV[1] + 60000, #g, g, #n, n, #k, k)
+        redis.call('SET', KEYS[1], held .. 'theirs', 'KEEPTTL')";
+    one.server.ask(&["EVAL", holds, "1", account, &one.now().0.to_string()]);
     assert_eq!(held(&one, &draws[0]), (10, 7));
     one.at(at(61_000));
     assert_eq!(held(&one, &draws[0]), (17, 0), "what it held is booked");
-    assert_eq!(one.server.ask(&["HGET", account, "x:newer"]).text(), "theirs");
+    settle(&one, &begin_paid(&one, &key("r"), money(&draws, 1)).call, 1);
+    assert_eq!(held(&one, &draws[0]), (18, 0));
+    assert!(one.server.ask(&["GET", account]).bytes().ends_with(b"theirs"));
 }

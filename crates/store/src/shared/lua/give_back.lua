@@ -5,9 +5,13 @@ local value = redis.call('GET', key)
 local had = value and value ~= '' and cmsgpack.unpack(value) or nil
 if not had then return 0 end
 if A.rates then
+  local _, _, correct_rates = rates_here()
   correct_rates(had.taken, nil)
   had.taken = {}
-  if had['repeat'] then uncount_repeat(had['repeat']) end
+  if had['repeat'] then
+    local _, uncount_repeat = repeats_here()
+    uncount_repeat(had['repeat'])
+  end
   had['repeat'] = nil
 end
 for name, is_given in pairs({ force = A.force, shadow = A.shadow }) do

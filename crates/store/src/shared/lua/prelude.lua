@@ -1,10 +1,11 @@
--- What every script begins with: its argument, the time, and how numbers are read and written.
+-- What every script begins with: its argument, the time, how keys are read and written, and how numbers are checked.
 --
 -- Bounds stand before it: TREE_DEPTH, OFFERS, RETRY_MS and MOMENTS, which the program has too, and how long things are
 -- kept that nobody uses: RUN_TTL, CLUE_TTL, CALL_TTL.
 -- A is the first argument, a packed table; others are what no script reads. P is the beginning of all keys with this call's tag. Numbers stay below 2^53.
 -- A script reads and checks everything before it writes anything: a key that holds what nobody understands ends the
 -- script with an error while nothing is changed.
+-- Each command costs more than what it does, so every key holds one value, and one command reads many of them.
 
 local A = cmsgpack.unpack(ARGV[1])
 local P = A.p
@@ -25,16 +26,32 @@ local function broken(key)
   error('SPRAG: the key ' .. key .. ' does not hold what it should; delete it if nobody needs it')
 end
 
-local function number(value, key)
-  local read = tonumber(value)
-  if not read then broken(key) end
-  return read
+-- What keys hold, as far as it was read or written; false for nothing.
+local values = {}
+
+local function fetch(keys)
+  if #keys == 0 then return end
+  local found = redis.call('MGET', unpack(keys))
+  for at, key in ipairs(keys) do values[key] = found[at] end
 end
 
--- A number that may be missing.
-local function count(value, key)
-  if not value then return 0 end
-  return number(value, key)
+local function value_at(key)
+  if values[key] == nil then fetch({ key }) end
+  return values[key]
+end
+
+-- Writes a value; what follows it says how long it stays.
+local function put(key, value, ...)
+  redis.call('SET', key, value, ...)
+  values[key] = value
+end
+
+-- Records are numbers and texts, one after the other by a form that begins with a mark of its kind. Bytes behind them were
+-- added by a later version, and are written back as they are. Of a key that is not there, nothing is read.
+local function is_there(key)
+  if value_at(key) then return true end
+  if redis.call('EXISTS', key) == 1 then broken(key) end
+  return false
 end
 
 local function call_key()

@@ -29,7 +29,7 @@ for _, missed in ipairs(A.accounts) do
   if not a or missed.f >= a.e then a = open_account(missed) end
   if a and a ~= 'unseeded' and a ~= 'later' and a.f == missed.f then
     if not a.is_changed then a = open_account(missed) end
-    a.s = a.s + missed.spent
+    a.s = a.s + (missed.spent or 0)
     save_account(a)
     heard[#heard + 1] = { missed.k, 0, a.s, a.r, a.g, a.v, a.f }
   end

@@ -5,7 +5,7 @@ local value = redis.call('GET', key)
 local had = value and value ~= '' and cmsgpack.unpack(value) or { at = now, taken = {}, node = NODE, run = A.run }
 -- What was set aside before is asked for anew.
 local function give_up(purse, notes)
-  if not purse.runs and #purse.draws == 0 then return end
+  if not purse or not purse.runs and #purse.draws == 0 then return end
   for _, note in ipairs(notes or {}) do
     if note.a > 0 then settle_account(note, 0) end
   end
