@@ -44,6 +44,7 @@ impl Node {
             corrections: Corrections::default(),
             heard: HeardAccounts::default(),
             clock: options.clock,
+            // Twelve digits: records have room for as many.
             name: format!("{:012x}", name & 0xffff_ffff_ffff),
             generations: AtomicU64::new(0),
             wake: wake.clone(),

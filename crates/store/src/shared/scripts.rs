@@ -32,6 +32,10 @@ const CLUE_TTL_MS: u64 = 60 * 60 * 1000;
 /// How long a call may be under way.
 const CALL_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 
+/// Lost nodes of which an account knows what was booked for them; beyond that those are forgotten that were lost first. Should
+/// one of them come back after all, what its calls cost is added to what was booked.
+const BOOKED_NODES: usize = 1000;
+
 /// A script and its hash.
 #[derive(Debug)]
 pub(super) struct Script {
@@ -65,6 +69,7 @@ pub(super) static RECONCILE: LazyLock<Script> =
 fn script(parts: &[&str]) -> Script {
     let bounds = format!(
         "local TREE_DEPTH, OFFERS, RETRY_MS, MOMENTS = {RUN_TREE_DEPTH}, {CLUE_OFFERS}, {RETRY_MS}, {REPEAT_COUNT}\n\
+         local BOOKED_NODES = {BOOKED_NODES}\n\
          local RUN_TTL, CLUE_TTL, CALL_TTL = '{RUN_TTL_MS}', '{CLUE_TTL_MS}', '{CALL_TTL_MS}'\n"
     );
     let text = [&[bounds.as_str(), PRELUDE], parts].concat().concat();

@@ -124,6 +124,36 @@ fn a_failed_over_redis_that_is_behind_catches_up() {
 }
 
 #[test]
+fn what_is_booked_for_lost_nodes_is_bounded() {
+    let Some(one) = node() else { return };
+    let two = one.neighbour();
+    let draws = [everything(100)];
+    let account = "sprag:2:{everything}:money:daily";
+    let script = |change: &str| {
+        format!(
+            "local form = '<c2dddddddI2c0I2c0I2c0'
+             local mark, s, r, v, b, f, e, due, g, n, k = struct.unpack(form, redis.call('GET', KEYS[1]))
+             {change}
+             redis.call('SET', KEYS[1], struct.pack(form, mark, s, r, v, b, f, e, due, #g, g, #n, n, #k, k), 'KEEPTTL')
+             return {{ #k / 20, string.sub(k, 1, 12) }}"
+        )
+    };
+    let kept = |change: &str| {
+        let told = one.server.ask(&["EVAL", &script(change), "1", account]).list();
+        (told[0].number(), told[1].text())
+    };
+    let held_by_one = begin_paid(&one, &key("r"), money(&draws, 30));
+    assert_eq!(kept("for i = 1, 1000 do k = k .. struct.pack('<c12d', string.format('node%08d', i), 1) end").0, 1_000);
+    two.at(at(61_000));
+    // It is booked by whoever writes next.
+    let begun = begin_paid(&two, &key("other"), money(&draws, 1));
+    assert_eq!(kept(""), (1_000, "node00000002".into()), "the first one is forgotten");
+    settle(&two, &begun.call, 1);
+    settle(&one, &held_by_one.call, 10);
+    assert_eq!(held(&two, &draws[0]), (11, 0), "the last one is known");
+}
+
+#[test]
 fn a_run_that_redis_lost_goes_on_from_what_the_node_knows() {
     let Some(one) = node() else { return };
     let begun = one.begin_run(&request(&key("r"), None, 0));

@@ -32,7 +32,8 @@ end
 local function book(record, node, amount)
   local booked, at = booked_for(record, node)
   local left = booked + amount
-  record.k = with_entry(record.k, at, BOOKED_BYTES, left > 0 and struct.pack(BOOKED, node, left) or '')
+  local k = with_entry(record.k, at, BOOKED_BYTES, left > 0 and struct.pack(BOOKED, node, left) or '')
+  record.k = string.sub(k, -BOOKED_NODES * BOOKED_BYTES)
 end
 
 -- Lets go of what lost nodes held, and gives how much that was.

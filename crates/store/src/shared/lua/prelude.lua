@@ -1,7 +1,7 @@
 -- What every script begins with: its argument, the time, how keys are read and written, and how numbers are checked.
 --
--- Bounds stand before it: TREE_DEPTH, OFFERS, RETRY_MS and MOMENTS, which the program has too, and how long things are
--- kept that nobody uses: RUN_TTL, CLUE_TTL, CALL_TTL.
+-- Bounds stand before it: TREE_DEPTH, OFFERS, RETRY_MS and MOMENTS, which the program has too, BOOKED_NODES, and how long
+-- things are kept that nobody uses: RUN_TTL, CLUE_TTL, CALL_TTL.
 -- A is the first argument, a packed table; others are what no script reads. P is the beginning of all keys with this call's tag. Numbers stay below 2^53.
 -- A script reads and checks everything before it writes anything: a key that holds what nobody understands ends the
 -- script with an error while nothing is changed.
