@@ -54,6 +54,7 @@ fn events_like_the_one_before_say_the_same_as_if_they_were_parsed() {
         (Dialect::OpenaiChat, r#"{"id":"c","model":"m","choices":[{"index":1,"delta":{"content":"@"}}]}"#),
         (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":null,"reasoning_content":"@"}}]}"#),
         (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@","reasoning":"so"}}]}"#),
+        (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@","refusal":"no"}}]}"#),
         (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@"}}],"usage":{"prompt_tokens":1}}"#),
         (Dialect::OpenaiChat, r#"{"choices":[{"delta":{"content":"@"},"finish_reason":"stop"}]}"#),
         (Dialect::OpenaiCompletions, r#"{"choices":[{"text":"@"}]}"#),
@@ -72,8 +73,9 @@ fn events_like_the_one_before_say_the_same_as_if_they_were_parsed() {
             forgetful.alike = None;
             assert_eq!(tap.event(event), forgetful.event(event), "{form}");
         }
-        let remembers =
-            !["usage", "stop", "\"reasoning\"", "\"choices\":[{\"text"].iter().any(|other| form.contains(other));
+        let remembers = !["usage", "stop", "refusal", "\"reasoning\"", "\"choices\":[{\"text"]
+            .iter()
+            .any(|other| form.contains(other));
         assert_eq!(tap.alike.is_some(), remembers, "{form}");
         assert_eq!(tap.into_reply(), forgetful.into_reply(), "{form}");
     }
