@@ -61,7 +61,7 @@ async fn nothing_planted_is_told_to_anybody() {
     told.push(metrics(&place).await.text);
     let app = &place.sprag.app;
     told.push(format!("{:?}", app.settings.load().telemetry));
-    told.push(serde_json::to_string(&*app.settings.load().values.0).unwrap());
+    told.push(serde_json::to_string(app.settings.load().values.list()).unwrap());
     for text in &told {
         for planted in PLANTED.iter().chain([&PROMPT, &ANSWER, &COLLECTORS, &VIEWER]) {
             let pieces = (0..=planted.len() - PIECE).map(|at| &planted[at..at + PIECE]);
