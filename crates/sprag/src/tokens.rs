@@ -25,8 +25,8 @@ const KINDS: [&[u8]; 3] = [b"\"media_type\"", b"\"mimeType\"", b"\"mime_type\""]
 const KIND_BYTES: usize = 256;
 
 /// What stands before base64: in a data URL, or in a field called data. Prepared once, for every body is searched.
-static MARKERS: LazyLock<[Finder<'static>; 3]> =
-    LazyLock::new(|| [";base64,", "\"data\":\"", "\"data\": \""].map(Finder::new));
+static DATA_URL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(";base64,"));
+static DATA_FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"data\":"));
 
 /// What is kept of a prompt in case its tokens must be counted.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,14 @@ impl PromptSample {
 
 /// The next place where base64 may begin.
 fn marker_end(rest: &[u8]) -> Option<usize> {
-    MARKERS.iter().filter_map(|marker| Some(marker.find(rest)? + marker.needle().len())).min()
+    let in_url = DATA_URL.find(rest).map(|at| at + DATA_URL.needle().len());
+    // Behind the colon stands one space at most.
+    let in_field = DATA_FIELD.find_iter(rest).find_map(|at| {
+        let colon = at + DATA_FIELD.needle().len();
+        let value = colon + usize::from(rest.get(colon) == Some(&b' '));
+        (rest.get(value) == Some(&b'"')).then_some(value + 1)
+    });
+    in_url.into_iter().chain(in_field).min()
 }
 
 /// Whether base64 between `before` and `after` stands where requests have their pictures: in the address of one, or in a
