@@ -177,5 +177,5 @@ async fn a_busy_agent_does_not_write_over_itself_again_and_again() {
     nodes.quiet().await;
     let (trips, calls) = (trips() - before, (AT_ONCE * EACH) as u64);
     // A few find nobody else at work and write once more. If each did, it would be three and more.
-    assert!(trips >= 2 * calls && trips * 10 < 25 * calls, "{trips} round trips for {calls} calls");
+    assert!(trips >= 2 * calls && trips * 10 < 28 * calls, "{trips} round trips for {calls} calls");
 }
