@@ -88,7 +88,12 @@ fn stage(program: &Path, name: &str, folder: &Path) -> Result<u64> {
     if !status.success() {
         bail!("the stage {name} ended with {status}");
     }
-    Ok(total(&out)? / COUNTED)
+    match total(&out)? / COUNTED {
+        0 => bail!(
+            "nothing of the stage {name} was counted: the program has no symbols, or its function has another name"
+        ),
+        count => Ok(count),
+    }
 }
 
 /// The sum that callgrind has written.

@@ -25,7 +25,7 @@ use sprag_core::policy::{Facts, Policy, RunProgress, Weighed, judge};
 use sprag_core::price::{Prices, cost};
 use sprag_core::run::{Brought, Scope, Signs, at_opening, at_settling, evidence, name_run};
 use sprag_core::time::Timestamp;
-use sprag_core::wire::sse::{self, Splitter};
+use sprag_core::wire::sse::Splitter;
 use sprag_core::wire::{Call, Dialect, Reply, Tap, read_history};
 
 const PATH: &str = "/v1/chat/completions";
@@ -272,7 +272,7 @@ fn write_event(times: usize) {
     let mut line = Vec::new();
     count(times, make, |event| {
         line.clear();
-        serde_json::to_writer(&mut line, event).unwrap();
+        assert!(event.write_json(&mut line));
     });
 }
 
@@ -292,7 +292,7 @@ fn stream(times: usize) {
                 assert_eq!(filter.push(block.bytes.slice(start..end), &mut passed), Flow::Passed);
                 start = end;
                 for event in passed.drain(..) {
-                    black_box(tap.event(&sse::parse(&event)));
+                    black_box(tap.event(&event));
                 }
             }
         },
