@@ -120,7 +120,10 @@ impl Messages {
                     match [delta.text, delta.thinking, delta.partial_json] {
                         [text @ Some(_), None, None] => draft.said_only(Piece::Text(0), text, data),
                         [None, thought @ Some(_), None] => draft.said_only(Piece::Reasoning, thought, data),
-                        [None, None, json @ Some(_)] => draft.said_only(Piece::Arguments((0, index)), json, data),
+                        // What replaces the input of the start is no more of the same.
+                        [None, None, json @ Some(_)] if self.whole_input != Some(index) => {
+                            draft.said_only(Piece::Arguments((0, index)), json, data);
+                        }
                         _ => {}
                     }
                 }
