@@ -158,11 +158,13 @@ async fn changes_of_one_row_on_two_nodes_end_the_same_on_both() {
     // One takes the key back, and later the other gives it a new secret.
     let revoke = |old: &KeyEntry| Some(KeyEntry { key: old.key.revoked(Timestamp(7)), ..old.clone() });
     a.catalog.change_key(&key(1).key.id, revoke).unwrap().unwrap();
+    a_millisecond_passes();
     let rotate = |old: &KeyEntry| Some(KeyEntry { hash: [2; 32], previous_hash: Some(old.hash), ..old.clone() });
     b.catalog.change_key(&key(1).key.id, rotate).unwrap().unwrap();
     // One stops the agent, and later the other sets its policy.
     let stop = |known: &AgentStanding| known.deactivated(DeactivatedBy::KillSwitch, "loop".into(), None, Timestamp(3));
     a.catalog.set_agent(&bot, stop).unwrap();
+    a_millisecond_passes();
     let policy = Some(serde_json::json!({"budget": {}}));
     b.catalog.set_agent(&bot, |known| AgentStanding { policy: policy.clone(), ..known.clone() }).unwrap();
     redis.restart();
