@@ -42,7 +42,14 @@ impl Node {
     }
 
     pub(crate) fn open(dir: Arc<TempDir>) -> Node {
-        let data = Arc::new(DataDir::open(dir.path()).unwrap());
+        // What a stopped node was just doing holds the directory for a moment longer.
+        let begun = Instant::now();
+        let data = loop {
+            match DataDir::open(dir.path()) {
+                Err(StoreError::InUse { .. }) if begun.elapsed() < PATIENCE => std::thread::yield_now(),
+                opened => break Arc::new(opened.unwrap()),
+            }
+        };
         let (told, changes) = watch::channel(0);
         let tell = move |generation| {
             told.send_replace(generation);
