@@ -246,13 +246,12 @@ mod tests {
     use super::*;
     use crate::history::samples::step;
 
-    #[test]
-    fn what_is_old_goes_by_itself() {
-        let dir = tempfile::tempdir().unwrap();
+    /// One with a spool in a folder, and its database beside it.
+    fn ingest_in(dir: &Path) -> Ingest {
         let settings = HistorySettings::default();
-        let spool = Spool::open(dir.path(), settings.spool_bytes, settings.segment_bytes).unwrap();
-        let mut ingest = Ingest {
-            database: dir.path().join("sprag.db"),
+        let spool = Spool::open(dir, settings.spool_bytes, settings.segment_bytes).unwrap();
+        Ingest {
+            database: dir.join("sprag.db"),
             connection: None,
             spool: Arc::new(spool),
             settings,
@@ -260,7 +259,13 @@ mod tests {
             complaint: Complaint::default(),
             pauses: Arc::default(),
             is_past_settled: false,
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_old_goes_by_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ingest = ingest_in(dir.path());
         let mut fresh = step("fresh", "r", 2);
         fresh.at = wall_clock();
         ingest.spool.record(&step("old", "r", 1));
@@ -275,21 +280,10 @@ mod tests {
     #[test]
     fn what_is_behind_can_be_told_from_what_has_caught_up() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = HistorySettings::default();
-        let spool = Spool::open(dir.path(), settings.spool_bytes, settings.segment_bytes).unwrap();
         // A folder is no database.
         let database = dir.path().join("sprag.db");
         std::fs::create_dir(&database).unwrap();
-        let mut ingest = Ingest {
-            database: database.clone(),
-            connection: None,
-            spool: Arc::new(spool),
-            settings,
-            status: Arc::default(),
-            complaint: Complaint::default(),
-            pauses: Arc::default(),
-            is_past_settled: false,
-        };
+        let mut ingest = ingest_in(dir.path());
         ingest.spool.record(&step("a", "r", 1));
         assert!(ingest.cycle_caught(Haste::AtOnce).is_err());
         let caught_up_at = |ingest: &Ingest| with_lock(&ingest.status, |status| status.caught_up_at);
@@ -303,19 +297,7 @@ mod tests {
     #[test]
     fn pauses_are_for_the_time_while_calls_are_served_and_it_keeps_up() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = HistorySettings::default();
-        let spool = Spool::open(dir.path(), settings.spool_bytes, settings.segment_bytes).unwrap();
-        let database = dir.path().join("sprag.db");
-        let mut ingest = Ingest {
-            database: database.clone(),
-            connection: None,
-            spool: Arc::new(spool),
-            settings,
-            status: Arc::default(),
-            complaint: Complaint::default(),
-            pauses: Arc::default(),
-            is_past_settled: false,
-        };
+        let mut ingest = ingest_in(dir.path());
         let record = |ingest: &Ingest, id| {
             ingest.spool.record(&step(id, "r", 1));
             ingest.spool.close_current();
@@ -328,7 +310,8 @@ mod tests {
         // Two files wait, and the database takes neither.
         record(&ingest, "b");
         record(&ingest, "c");
-        (ingest.connection, ingest.database) = (None, dir.path().to_owned());
+        ingest.connection = None;
+        let database = std::mem::replace(&mut ingest.database, dir.path().to_owned());
         assert!(ingest.cycle_caught(Haste::WithPauses).is_err());
         assert!(!ingest.pauses.are_taken(), "it is behind");
         ingest.database = database;
