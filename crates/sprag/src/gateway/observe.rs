@@ -141,6 +141,11 @@ impl Observed {
             self.fail_with(Ending::Killed, refusal);
             return Poll::Ready(());
         }
+        while ready!(self.ticket.poll_money(cx)) {
+            if self.is_outrunning() {
+                return Poll::Ready(());
+            }
+        }
         match Pin::new(&mut self.upstream).poll_frame(cx) {
             Poll::Pending => {
                 ready!(self.patience.poll_over(cx));

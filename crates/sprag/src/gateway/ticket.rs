@@ -6,6 +6,7 @@
 mod farewell;
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use http::request::Parts;
@@ -263,6 +264,12 @@ impl Ticket {
         let refusal = self.signed(stop.refusal);
         self.mark_failed(Ending::CutOff, refusal.reason.as_str());
         Some(refusal)
+    }
+
+    /// Waits for money that an answer cannot go on without. Ready with true when it has waited, and is to be
+    /// [looked at](Ticket::outruns) again.
+    pub(crate) fn poll_money(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        self.spending.poll_raise(cx)
     }
 
     /// Listens to the answer, where the rules ask for that.
