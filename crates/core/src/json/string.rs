@@ -1,8 +1,17 @@
 //! Where strings end, many bytes at a time.
 
+use std::sync::LazyLock;
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u8x64};
+
 /// Short strings are looked at eight bytes at a time, so many times.
 const EIGHT: usize = 8;
 const EIGHTS: usize = 3;
+/// Longer ones by blocks, few at first: what stands behind the end is looked at for nothing.
+const BLOCK: usize = 64;
+const FEWEST_BLOCKS: usize = 2;
+const MOST_BLOCKS: usize = 8;
 const ALL: u64 = 0x0101_0101_0101_0101;
 const HIGHEST: u64 = 0x80 * ALL;
 
@@ -35,19 +44,96 @@ fn signs_of(eight: u64) -> u64 {
     below(quote, 1) | below(backslash, 1) | below(eight, 0x20)
 }
 
+/// The same for a string of any length, by the masks of its blocks.
 fn end_of_long(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
-    let (mut at, mut is_escaped) = (start, false);
-    loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            break;
+    let mut masks = [Masks::default(); MOST_BLOCKS];
+    let (mut at, mut blocks, mut is_escaped) = (start, FEWEST_BLOCKS, false);
+    // Whether the first byte of the next block belongs to an escape.
+    let mut carry = 0;
+    while at < bytes.len() {
+        masks_from(bytes, at, &mut masks[..blocks]);
+        for masks in &masks[..blocks] {
+            let escaped = masks.escaped(&mut carry);
+            let end = masks.quote & !escaped;
+            // What stands before the end, where it ends here.
+            let inside = end.wrapping_sub(1) & !end;
+            if masks.control & inside != 0 {
+                return None;
+            }
+            let mut escapes = masks.backslash & !escaped & inside;
+            is_escaped |= escapes != 0;
+            while escapes != 0 {
+                escape_bytes(bytes, at + escapes.trailing_zeros() as usize)?;
+                escapes &= escapes - 1;
+            }
+            if end != 0 {
+                return Some((at + end.trailing_zeros() as usize, is_escaped));
+            }
+            at += BLOCK;
         }
-        is_escaped = true;
-        at += escape_bytes(bytes, at)?;
+        blocks = (blocks * 2).min(MOST_BLOCKS);
     }
-    // Without a way out in between, so that the compiler takes many bytes at once.
-    let has_control = bytes[start..at].iter().fold(false, |has, byte| has | (*byte < 0x20));
-    (!has_control).then_some((at, is_escaped))
+    None
+}
+
+/// Which of 64 bytes are a quote, a backslash or a control character. Bit `n` speaks of byte `n`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Masks {
+    quote: u64,
+    backslash: u64,
+    control: u64,
+}
+
+impl Masks {
+    /// Bytes that stand behind a backslash which is no second half itself. `carry` is 1 where the first one does, and then
+    /// says the same of the block behind.
+    #[inline]
+    fn escaped(&self, carry: &mut u64) -> u64 {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        if self.backslash == 0 {
+            return std::mem::take(carry);
+        }
+        let backslash = self.backslash & !*carry;
+        let behind = backslash << 1 | *carry;
+        // A row of backslashes that begins at an odd place, added to itself, ends with its parity turned around.
+        let (rows, overflows) = (backslash & !EVEN & !behind).overflowing_add(backslash);
+        *carry = u64::from(overflows);
+        (EVEN ^ (rows << 1)) & behind
+    }
+}
+
+/// The masks of as many blocks as there is room for. Behind the end of the bytes nothing is set.
+///
+/// All are made before the first is used: in registers, compilers take them apart.
+fn masks_from(bytes: &[u8], at: usize, masks: &mut [Masks]) {
+    static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
+    dispatch!(*LEVEL, simd => masks_with(simd, &bytes[at..], masks));
+}
+
+#[inline(always)]
+fn masks_with<S: Simd>(simd: S, bytes: &[u8], masks: &mut [Masks]) {
+    let (whole, rest) = bytes.as_chunks::<BLOCK>();
+    let count = whole.len().min(masks.len());
+    for (masks, block) in masks.iter_mut().zip(whole) {
+        *masks = masks_of(simd, block);
+    }
+    if let Some((last, behind)) = masks[count..].split_first_mut() {
+        // As if letters followed.
+        let mut block = [b'a'; BLOCK];
+        block[..rest.len()].copy_from_slice(rest);
+        *last = masks_of(simd, &block);
+        behind.fill(Masks::default());
+    }
+}
+
+#[inline(always)]
+fn masks_of<S: Simd>(simd: S, block: &[u8; BLOCK]) -> Masks {
+    let bytes = u8x64::from_slice(simd, block);
+    Masks {
+        quote: bytes.simd_eq(b'"').to_bitmask(),
+        backslash: bytes.simd_eq(b'\\').to_bitmask(),
+        control: bytes.simd_lt(0x20).to_bitmask(),
+    }
 }
 
 /// Bytes of the escape that begins here; None where there is no such escape.
@@ -124,7 +210,7 @@ mod tests {
 
     #[test]
     fn escapes_may_stand_anywhere() {
-        for before in (0..30).chain(50..70) {
+        for before in (0..30).chain(50..70).chain(120..140).chain(376..392) {
             for escape in ["\\\\", "\\\"", "\\u00e9", "\\n", "\\\\\\\\\\\"", "\\u00g9", "\\u00"] {
                 for after in [0, 3, 70] {
                     let text = format!("{}{escape}{}\" and \"", "x".repeat(before), "y".repeat(after));
