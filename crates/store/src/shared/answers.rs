@@ -14,6 +14,9 @@ use super::reading::Parts;
 use super::{AskedPurse, Away, BegunRun, MoneyAsk, Purse, Reserved, ReservedAccount, Watch};
 use crate::state::{Opened, RateAsk, Rated, RunPlace};
 
+/// Parts of the answer of `begin`.
+const BEGUN_PARTS: usize = 11;
+
 /// The answer of `begin` in one place.
 pub(super) struct PartBegun {
     pub(super) now: Timestamp,
@@ -59,7 +62,7 @@ pub(super) struct Told {
 
 impl PartBegun {
     pub(super) fn read(value: Value) -> Result<PartBegun, Away> {
-        let mut parts = Parts::of(value)?;
+        let mut parts = Parts::unpacked(value, BEGUN_PARTS)?;
         let now = Timestamp(parts.number()?);
         let born = parts.optional_text()?;
         let agent_in_flight = parts.count()?;

@@ -6,13 +6,11 @@ use sprag_core::id::RunId;
 use sprag_core::loops::{Mode, WindowMode};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::{Draw, RateMeasure};
-use sprag_core::run::Lookup;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::node::Node;
 use super::packed::{
-    AncestorTable, BeginTable, ClueTable, DrawTable, HaveTable, Head, LeftTable, MoneyTable, PurseTable, RateTable,
-    RepeatTable, RunTable, RunsTable, amount, bounded, hex, hexes, totals_table,
+    AncestorTable, BeginTable, ClueTable, DrawTable, HaveTable, Head, MoneyTable, PurseTable, RateTable, RepeatTable,
+    RunTable, RunsTable, amount, bounded, hex, totals_table,
 };
 use super::{AskedPurse, AskedRun, Begin, MoneyAsk, NamedRun, RepeatAsk, keys};
 use crate::state::RateAsk;
@@ -26,7 +24,7 @@ pub(super) fn begin_tables(begin: &Begin<'_>, head: Head, node: &Node) -> Vec<Be
         agent: true,
         run: run_table(begin),
         agent_watch: begin.agent_watch.map(hex),
-        habits: begin.model.map(model_key),
+        habits: begin.model.map(|model| keys::habits(&agent, model)),
         rates: Vec::new(),
         money: None,
         repeat: None,
@@ -89,11 +87,6 @@ pub(super) fn run_corrections(money: Option<&MoneyAsk<'_>>, agent: &str, node: &
     money.run_corrections.iter().map(without_untold).collect()
 }
 
-/// What the habits of an agent with a model are called.
-pub(super) fn model_key(model: &str) -> String {
-    format!("{:016x}", xxh3_64(model.as_bytes()))
-}
-
 fn draw_table(place: usize, draw: &Draw, key: String, node: &Node) -> DrawTable {
     let heard = node.heard.get(&key);
     let mut table = DrawTable { i: place, l: amount(draw.limit), heard, ..DrawTable::of(key, draw.span) };
@@ -130,22 +123,10 @@ fn run_table(begin: &Begin<'_>) -> Option<RunTable> {
         AskedRun::Evidence { clues, otherwise } => (otherwise, clues),
     };
     let NamedRun { id, parent, origin, seed, lineage } = named;
-    let clues = clues.iter().map(|clue| {
-        let l = match clue.lookup {
-            Lookup::Known => "k",
-            Lookup::Claim => "c",
-            Lookup::Retry => "r",
-        };
-        ClueTable(format!("{l}{:016x}", clue.hash), clue.origin)
-    });
+    let clues = clues.iter().map(|clue| ClueTable(clue.lookup, clue.hash, clue.origin));
     let above = lineage
         .iter()
         .map(|above| AncestorTable { id: above.id.to_string(), totals: above.totals.as_ref().map(totals_table) });
-    let left = LeftTable {
-        clues: hexes(&begin.remember.clues),
-        offers: hexes(&begin.remember.offers),
-        ..LeftTable::default()
-    };
     Some(RunTable {
         id: id.to_string(),
         parent: parent.map(ToString::to_string),
@@ -154,7 +135,8 @@ fn run_table(begin: &Begin<'_>) -> Option<RunTable> {
         lineage: above.collect(),
         clues: clues.collect(),
         have: begin.watch.map(|(id, version)| HaveTable { id: id.to_string(), version: hex(version) }),
-        left,
+        left_clues: begin.remember.clues.clone(),
+        left_offers: begin.remember.offers.clone(),
     })
 }
 

@@ -8,7 +8,7 @@ use sprag_core::policy::Draw;
 use super::answers::{PartBegun, PartMoney, PartPurse, Told, purse_of, rated};
 use super::asking::{begin_tables, money_tables, run_corrections};
 use super::calls::Telling;
-use super::packed::{BeginTable, EndTable, GiveBackTable, ReserveTable, pack};
+use super::packed::{BeginTable, GiveBackTable, ReserveTable, pack};
 use super::scripts::{BEGIN, GIVE_BACK, RESERVE};
 use super::told::Drawn;
 use super::{Away, Begin, Begun, Money, MoneyAsk, Purse, Shared, SharedCall, keys};
@@ -65,7 +65,7 @@ impl Shared {
             }
         };
         self.give_back(&call, back).await;
-        let run_key = call.run.as_ref().map(|run| keys::run(&agent, run));
+        let run_key = call.run.as_ref().map(|run| keys::run(&agent, run.as_str()));
         self.hold(&mut call, [keys::agent(&agent)].into_iter().chain(run_key));
         // Whoever gave up waiting until here leaves calls that are taken back; from now on the caller ends them.
         tellings.into_iter().for_each(Telling::done);
@@ -102,8 +102,8 @@ impl Shared {
     /// Begins in one place. What comes with the answer takes it back when it is dropped.
     async fn begin_part(&self, table: &BeginTable) -> Result<(PartBegun, Telling<'_>), Away> {
         let node = &*self.node;
-        let telling = node.calls.telling(EndTable::withdrawing(table.head.clone()));
-        match node.link.call(&BEGIN, &table.head.p, &[pack(table)]).await {
+        let telling = node.calls.taking_back(table.head.clone());
+        match node.link.call(&BEGIN, &table.head.p, &table.arguments()).await {
             Ok(value) => Ok((PartBegun::read(value)?, telling)),
             Err(away @ (Away::Connecting | Away::Open)) => {
                 // Nothing was sent.

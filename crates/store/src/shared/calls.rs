@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sprag_core::limits::UNTOLD_CALLS;
 
 use super::keys::prefix_of;
-use super::packed::{EndTable, pack};
+use super::packed::{EndTable, Head};
 use crate::shards::with_lock;
 
 /// Keys in one sign of life.
@@ -43,12 +43,23 @@ struct Queue {
 /// Keeps the end of a call until it is answered. Dropped before that, it is to be told again.
 pub(super) struct Telling<'a> {
     calls: &'a Calls,
-    table: Option<EndTable>,
+    what: Option<What>,
+}
+
+enum What {
+    End(EndTable),
+    /// A call that may have begun is taken back.
+    Back(Head),
 }
 
 impl Calls {
     pub(super) fn telling(&self, table: EndTable) -> Telling<'_> {
-        Telling { calls: self, table: Some(table) }
+        Telling { calls: self, what: Some(What::End(table)) }
+    }
+
+    /// For a call that begins: unless it is done, it is to be taken back.
+    pub(super) fn taking_back(&self, head: Head) -> Telling<'_> {
+        Telling { calls: self, what: Some(What::Back(head)) }
     }
 
     pub(super) fn untold(&self) -> usize {
@@ -129,30 +140,34 @@ impl Calls {
 impl Telling<'_> {
     /// As it is told the first time.
     pub(super) fn arguments(&self) -> Vec<Vec<u8>> {
-        self.table.as_ref().map(arguments).unwrap_or_default()
+        match &self.what {
+            Some(What::End(table)) => table.arguments(),
+            Some(What::Back(head)) => EndTable::withdrawing(head.clone()).arguments(),
+            None => Vec::new(),
+        }
     }
 
     /// Redis has it, or has nothing to take back.
     pub(super) fn done(mut self) {
-        self.table = None;
+        self.what = None;
     }
 }
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
-        if let Some(mut table) = self.table.take() {
+        let table = self.what.take().map(|what| match what {
+            What::End(table) => table,
+            What::Back(head) => EndTable::withdrawing(head),
+        });
+        if let Some(mut table) = table {
             table.again = true;
             // What detection keeps will have grown from something newer by then.
             (table.watch, table.agent_watch, table.habits, table.of_model) = (None, None, None, None);
             // The first are the accounts: they are needed should all else be lost.
             table.blobs.truncate(1);
-            self.calls.keep(Untold { place: table.head.p.clone(), arguments: arguments(&table) });
+            self.calls.keep(Untold { place: table.head.p.clone(), arguments: table.arguments() });
         }
     }
-}
-
-fn arguments(table: &EndTable) -> Vec<Vec<u8>> {
-    [pack(table)].into_iter().chain(table.blobs.iter().cloned()).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::{Mode, RepeatRule};
 use sprag_core::policy::{AccountId, Holder, LimitKey};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::state::RateAsk;
 
 /// The form of what is kept. Another form has another number.
@@ -25,8 +27,38 @@ pub(super) fn agent(prefix: &str) -> String {
     format!("{prefix}:agent")
 }
 
-pub(super) fn run(prefix: &str, id: &RunId) -> String {
+pub(super) fn run(prefix: &str, id: &str) -> String {
     format!("{prefix}:run:{id}")
+}
+
+/// What a call noted when it began.
+pub(super) fn call(prefix: &str, id: &str) -> String {
+    format!("{prefix}:call:{id}")
+}
+
+/// What detection keeps of an agent.
+pub(super) fn agent_watch(prefix: &str) -> String {
+    format!("{prefix}:agent-watch")
+}
+
+/// What detection keeps of a run.
+pub(super) fn run_watch(prefix: &str, id: &str) -> String {
+    format!("{prefix}:watch:{id}")
+}
+
+/// What calls of the agent to a model use.
+pub(super) fn habits(prefix: &str, model: &str) -> String {
+    format!("{prefix}:habits:{:016x}", xxh3_64(model.as_bytes()))
+}
+
+/// A clue that leads to a run.
+pub(super) fn clue(prefix: &str, hash: u64) -> String {
+    format!("{prefix}:c:{hash:016x}")
+}
+
+/// A clue by which runs are offered.
+pub(super) fn offer(prefix: &str, hash: u64) -> String {
+    format!("{prefix}:o:{hash:016x}")
 }
 
 pub(super) fn account(id: &AccountId) -> Place {
@@ -45,7 +77,12 @@ pub(super) fn account(id: &AccountId) -> Place {
 
 /// The account of a run like this one: of the same window and mode.
 pub(super) fn run_account(prefix: &str, like: &AccountId, run: &RunId) -> String {
-    format!("{prefix}:money:{}:{run}", account_kind(like))
+    run_account_of(prefix, &account_kind(like), run.as_str())
+}
+
+/// The same, of a kind.
+pub(super) fn run_account_of(prefix: &str, kind: &str, run: &str) -> String {
+    format!("{prefix}:money:{kind}:{run}")
 }
 
 /// The window of an account, and whether it is in shadow.

@@ -1,18 +1,22 @@
-//! What scripts are given: one packed table each. Names are those that the scripts use.
+//! What scripts are given: one packed table each, with the names that the scripts use. The scripts that every call waits for are given
+//! values one after the other instead, and the keys that they read: tables take Redis longer than anything else.
+
+mod begin;
+mod end;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sprag_core::event::{Ending, RunOrigin};
+use sprag_core::event::RunOrigin;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::Span;
 use sprag_core::time::Timestamp;
 
 use super::heard::Heard;
-use crate::state::{RunTotals, Settlement};
+use crate::state::RunTotals;
 
-/// Of a call that drew on nothing.
-const NO_ACCOUNTS: [DrawTable; 0] = [];
+pub(super) use self::begin::{AncestorTable, BeginTable, ClueTable, HaveTable, RepeatTable, RunTable};
+pub(super) use self::end::{EndTable, HowTable};
 
 /// The largest number that scripts count with exactly.
 const MOST: i64 = (1 << 53) - 1;
@@ -37,13 +41,27 @@ fn is_none<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// Hashes one after the other, as their keys have them.
+fn hexes(numbers: &[u64]) -> String {
+    numbers.iter().fold(String::with_capacity(16 * numbers.len()), |text, number| text + &hex(*number))
+}
+
 /// A hash or a version: scripts have no numbers of 64 bits, and no bytes in tables.
 pub(super) fn hex(number: u64) -> String {
     format!("{number:016x}")
 }
 
-pub(super) fn hexes(numbers: &[u64]) -> Vec<String> {
-    numbers.iter().copied().map(hex).collect()
+/// Values one after the other.
+#[derive(Default)]
+struct Stream(Vec<u8>);
+
+impl Stream {
+    fn put(mut self, value: &impl Serialize) -> Stream {
+        let mut packing = rmp_serde::Serializer::new(&mut self.0).with_struct_map();
+        // As with a table.
+        let _ = value.serialize(&mut packing);
+        self
+    }
 }
 
 /// The place of what no script reads, among the arguments: the table is the first.
@@ -52,8 +70,8 @@ pub(super) fn hexes(numbers: &[u64]) -> Vec<String> {
 pub(super) struct Blob(usize);
 
 impl Blob {
-    pub(super) fn put(blobs: &mut Vec<Vec<u8>>, bytes: &[u8]) -> Blob {
-        blobs.push(bytes.to_vec());
+    pub(super) fn put(blobs: &mut Vec<Vec<u8>>, bytes: Vec<u8>) -> Blob {
+        blobs.push(bytes);
         Blob(blobs.len() + 1)
     }
 }
@@ -68,73 +86,6 @@ pub(super) struct Head {
     pub(super) fresh: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) now: Option<i64>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct BeginTable {
-    #[serde(flatten)]
-    pub(super) head: Head,
-    pub(super) agent: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) run: Option<RunTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) agent_watch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) habits: Option<String>,
-    pub(super) rates: Vec<RateTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) money: Option<MoneyTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) repeat: Option<RepeatTable>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) corrections: BTreeMap<String, i64>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct RunTable {
-    pub(super) id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) parent: Option<String>,
-    pub(super) origin: RunOrigin,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) seed: Option<[i64; 11]>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) lineage: Vec<AncestorTable>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) clues: Vec<ClueTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) have: Option<HaveTable>,
-    pub(super) left: LeftTable,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct AncestorTable {
-    pub(super) id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) totals: Option<[i64; 11]>,
-}
-
-/// A clue, and how a run that it leads to was recognised. The first letter says how it is looked up: `k`nown, `c`laim or
-/// `r`etry.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct ClueTable(pub(super) String, pub(super) RunOrigin);
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct HaveTable {
-    pub(super) id: String,
-    pub(super) version: String,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct LeftTable {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) clues: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) unless: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) withdrawn: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) offers: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -199,79 +150,11 @@ pub(super) struct DrawTable {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct RepeatTable {
-    pub(super) k: String,
-    pub(super) hits: String,
-    pub(super) requests: u32,
-    pub(super) seconds: u32,
-    pub(super) mode: &'static str,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct EndTable {
-    #[serde(flatten)]
-    pub(super) head: Head,
-    pub(super) how: HowTable,
-    pub(super) agent: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) run: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) born: Option<String>,
-    /// It may have been told before.
-    #[serde(skip_serializing_if = "is_none")]
-    pub(super) again: bool,
-    /// Tokens that were used; absent where what was taken is given back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) used: Option<u64>,
-    #[serde(skip_serializing_if = "is_none")]
-    pub(super) uncounts: bool,
-    pub(super) left: LeftTable,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) watch: Option<WatchTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) agent_watch: Option<WatchTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) habits: Option<Blob>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) of_model: Option<HabitsTable>,
-    /// The accounts that it drew on.
-    pub(super) drawn: Vec<String>,
-    /// The same with what this node has heard of them, should what it noted be lost: a packed list of [`DrawTable`], the first of all
-    /// further arguments.
-    pub(super) accounts: Blob,
-    pub(super) late: Vec<String>,
-    /// Further arguments.
-    #[serde(skip)]
-    pub(super) blobs: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct HowTable {
-    pub(super) cost: i64,
-    pub(super) input: u64,
-    pub(super) output: u64,
-    #[serde(skip_serializing_if = "is_none")]
-    pub(super) unpriced: u32,
-    #[serde(skip_serializing_if = "is_none")]
-    pub(super) failed: u32,
-    #[serde(skip_serializing_if = "is_none")]
-    pub(super) is_refused: bool,
-    #[serde(skip_serializing_if = "is_none")]
-    pub(super) is_withdrawn: bool,
-}
-
-#[derive(Clone, Debug, Serialize)]
 pub(super) struct WatchTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) based: Option<String>,
-    pub(super) version: String,
-    pub(super) bytes: Blob,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct HabitsTable {
-    pub(super) k: String,
-    pub(super) bytes: Blob,
+    /// Its version, then the bytes.
+    pub(super) value: Blob,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -367,48 +250,6 @@ impl DrawTable {
     pub(super) fn of(k: String, span: Span) -> DrawTable {
         let (f, e) = (bounded(span.start.0), bounded(span.end.0));
         DrawTable { i: 0, k, l: 0, f, e, seed: None, heard: None, spent: 0 }
-    }
-}
-
-impl EndTable {
-    /// Takes a call back, whatever came of it.
-    pub(super) fn withdrawing(head: Head) -> EndTable {
-        let mut blobs = Vec::new();
-        EndTable {
-            head,
-            how: HowTable { is_withdrawn: true, ..HowTable::default() },
-            agent: true,
-            run: None,
-            born: None,
-            again: false,
-            used: None,
-            uncounts: true,
-            left: LeftTable::default(),
-            watch: None,
-            agent_watch: None,
-            habits: None,
-            of_model: None,
-            drawn: Vec::new(),
-            accounts: Blob::put(&mut blobs, &pack(&NO_ACCOUNTS)),
-            late: Vec::new(),
-            blobs,
-        }
-    }
-}
-
-impl HowTable {
-    pub(super) fn of(settlement: &Settlement) -> HowTable {
-        let usage = settlement.usage;
-        let is_failed = matches!(settlement.ending, Ending::UpstreamError | Ending::UpstreamGone | Ending::TimedOut);
-        HowTable {
-            cost: amount(settlement.cost.unwrap_or_default()),
-            input: usage.map_or(0, |usage| usage.prompt_tokens()),
-            output: usage.map_or(0, |usage| usage.output),
-            unpriced: u32::from(settlement.cost.is_none() && usage.is_some()),
-            failed: u32::from(is_failed),
-            is_refused: matches!(settlement.ending, Ending::Refused | Ending::Killed),
-            is_withdrawn: false,
-        }
     }
 }
 

@@ -1,10 +1,16 @@
 //! Reads what scripts answer. An answer of another form is an error, never a wrong number.
 
+use std::fmt;
+
 use redis::Value;
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use sprag_core::event::RunOrigin;
 use sprag_core::id::RunId;
 
 use super::{Away, Watch};
+
+/// Parts of a list for which room is made before they are read.
+const MOST_AHEAD: usize = 32;
 
 /// The parts of an answer, one after the other.
 pub(super) struct Parts(std::vec::IntoIter<Value>);
@@ -15,6 +21,15 @@ impl Parts {
             Value::Array(parts) => Ok(Parts(parts.into_iter())),
             _ => Err(odd("a list")),
         }
+    }
+
+    /// Those of an answer that is one packed value after the other, so many.
+    pub(super) fn unpacked(value: Value, count: usize) -> Result<Parts, Away> {
+        let bytes = bytes(value)?;
+        let mut packed = rmp_serde::Deserializer::from_read_ref(&bytes);
+        let parts = (0..count).map(|_| Unpacked::deserialize(&mut packed).map(|part| part.0));
+        let parts: Vec<Value> = parts.collect::<Result<_, _>>().map_err(|_| odd("packed values"))?;
+        Ok(Parts(parts.into_iter()))
     }
 
     pub(super) fn value(&mut self) -> Result<Value, Away> {
@@ -74,6 +89,61 @@ impl Parts {
 
     pub(super) fn watch(&mut self) -> Result<Option<Watch>, Away> {
         self.optional_bytes()?.map(watch).transpose()
+    }
+}
+
+/// A value as Redis would answer it: nothing for false, and whole numbers.
+struct Unpacked(Value);
+
+impl<'de> Deserialize<'de> for Unpacked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unpacked, D::Error> {
+        deserializer.deserialize_any(Unpacking).map(Unpacked)
+    }
+}
+
+struct Unpacking;
+
+impl<'de> Visitor<'de> for Unpacking {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, bytes, a list or nothing")
+    }
+
+    fn visit_bool<E: Error>(self, is_there: bool) -> Result<Value, E> {
+        Ok(if is_there { Value::Int(1) } else { Value::Nil })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Nil)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Int(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Int(number as i64))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::BulkString(text.as_bytes().to_vec()))
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Value, E> {
+        Ok(Value::BulkString(bytes.to_vec()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Value, A::Error> {
+        let mut list = Vec::with_capacity(parts.size_hint().unwrap_or_default().min(MOST_AHEAD));
+        while let Some(part) = parts.next_element::<Unpacked>()? {
+            list.push(part.0);
+        }
+        Ok(Value::Array(list))
     }
 }
 

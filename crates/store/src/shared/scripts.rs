@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 use sprag_core::limits::{CLUE_OFFERS, REPEAT_COUNT, RUN_TREE_DEPTH};
 use sprag_core::run::RETRY_MS;
 
+const GIVEN: &str = include_str!("lua/given.lua");
+const GIVEN_BEGIN: &str = include_str!("lua/given_begin.lua");
+const GIVEN_END: &str = include_str!("lua/given_end.lua");
 const PRELUDE: &str = include_str!("lua/prelude.lua");
 const HELD: &str = include_str!("lua/held.lua");
 const SIGNS: &str = include_str!("lua/signs.lua");
@@ -46,11 +49,11 @@ pub(super) struct Script {
 // Each script has only what it needs: functions are made anew with every call, and take their time.
 pub(super) static BEGIN: LazyLock<Script> = LazyLock::new(|| {
     let of_runs = [HELD, AGENTS, RUNS, RUNS_BEGIN, CLUES, FOLLOWING, WATCH, WATCH_BEGIN];
-    script(&[&of_runs[..], &[RATES, MONEY, PURSES, REPEAT, include_str!("lua/begin.lua")]].concat())
+    script_with(GIVEN_BEGIN, &[&of_runs[..], &[RATES, MONEY, PURSES, REPEAT, include_str!("lua/begin.lua")]].concat())
 });
 pub(super) static END: LazyLock<Script> = LazyLock::new(|| {
     let of_runs = [HELD, AGENTS, RUNS, RUNS_END, CLUES, WATCH, WATCH_END];
-    script(&[&of_runs[..], &[RATES, MONEY, MONEY_END, REPEAT, include_str!("lua/end.lua")]].concat())
+    script_with(GIVEN_END, &[&of_runs[..], &[RATES, MONEY, MONEY_END, REPEAT, include_str!("lua/end.lua")]].concat())
 });
 pub(super) static RESERVE: LazyLock<Script> =
     LazyLock::new(|| script(&[HELD, RUNS, CHAINS, MONEY, PURSES, MONEY_END, include_str!("lua/reserve.lua")]));
@@ -67,12 +70,16 @@ pub(super) static RECONCILE: LazyLock<Script> =
     LazyLock::new(|| script(&[HELD, RUNS, MONEY, include_str!("lua/reconcile.lua")]));
 
 fn script(parts: &[&str]) -> Script {
+    script_with(GIVEN, parts)
+}
+
+fn script_with(given: &str, parts: &[&str]) -> Script {
     let bounds = format!(
         "local TREE_DEPTH, OFFERS, RETRY_MS, MOMENTS = {RUN_TREE_DEPTH}, {CLUE_OFFERS}, {RETRY_MS}, {REPEAT_COUNT}\n\
          local BOOKED_NODES = {BOOKED_NODES}\n\
          local RUN_TTL, CLUE_TTL, CALL_TTL = '{RUN_TTL_MS}', '{CLUE_TTL_MS}', '{CALL_TTL_MS}'\n"
     );
-    let text = [&[bounds.as_str(), PRELUDE], parts].concat().concat();
+    let text = [&[bounds.as_str(), given, PRELUDE], parts].concat().concat();
     let hash = redis::Script::new(&text).get_hash().to_owned();
     Script { text, hash }
 }

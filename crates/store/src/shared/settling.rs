@@ -9,13 +9,9 @@ use sprag_core::money::NanoUsd;
 use sprag_core::policy::AccountId;
 use sprag_core::run::Remember;
 
-use super::asking::model_key;
 use super::beginning::distinct;
 use super::heard::Heard;
-use super::packed::{
-    Blob, DrawTable, EndTable, HabitsTable, HowTable, LeftTable, LookTable, PutTable, WatchTable, hex, hexes, pack,
-    totals_of,
-};
+use super::packed::{Blob, DrawTable, EndTable, HowTable, LookTable, PutTable, WatchTable, hex, pack, totals_of};
 use super::reading::{Parts, bytes, totals, watch};
 use super::scripts::{END, LOOK, PUT};
 use super::told::Drawn;
@@ -122,18 +118,16 @@ impl Shared {
             };
             let late = late.iter().filter(|place| lies_in(&place.prefix, at)).map(|place| place.key.clone());
             let mut blobs = Vec::new();
-            let accounts = Blob::put(&mut blobs, &pack(&drawn.iter().map(account).collect::<Vec<_>>()));
+            let accounts = Blob::put(&mut blobs, pack(&drawn.iter().map(account).collect::<Vec<_>>()));
             let of_main = |watch: Option<NewWatch<'_>>, blobs: &mut Vec<Vec<u8>>| {
                 watch.filter(|_| is_main).map(|new| watch_table(&new, blobs))
             };
             let (watch, agent_watch) = (of_main(end.watch, &mut blobs), of_main(end.agent_watch, &mut blobs));
             let habits = end.habits.filter(|_| is_main);
-            let of_run = habits.and_then(|habits| habits.run).map(|bytes| Blob::put(&mut blobs, bytes));
+            let of_run = habits.and_then(|habits| habits.run).map(|bytes| Blob::put(&mut blobs, bytes.to_vec()));
             let of_model = habits.and_then(|habits| habits.of_model);
-            let of_model = of_model.map(|(model, bytes)| {
-                let bytes = Blob::put(&mut blobs, bytes);
-                HabitsTable { k: model_key(model), bytes }
-            });
+            let of_model = of_model
+                .map(|(model, bytes)| (keys::habits(&places[at], model), Blob::put(&mut blobs, bytes.to_vec())));
             EndTable {
                 head: node.head(&places[at], &call.id),
                 how: how.clone(),
@@ -146,7 +140,7 @@ impl Shared {
                     RatesEnd::GivenBack => None,
                 },
                 uncounts: end.uncounts_repeat,
-                left: if is_main { left_table(end.remember) } else { LeftTable::default() },
+                left: if is_main { end.remember.clone() } else { Remember::default() },
                 watch,
                 agent_watch,
                 habits: of_run,
@@ -160,6 +154,9 @@ impl Shared {
         (0..places.len()).map(table).collect()
     }
 }
+
+/// Parts of the answer.
+const ENDED_PARTS: usize = 4;
 
 struct PartEnded {
     totals: Option<crate::state::RunTotals>,
@@ -183,7 +180,7 @@ impl AccountNow {
 }
 
 fn read_part(value: Value) -> Result<PartEnded, Away> {
-    let mut parts = Parts::of(value)?;
+    let mut parts = Parts::unpacked(value, ENDED_PARTS)?;
     let of_run = match parts.value()? {
         Value::Nil => None,
         value => Some(totals_of(&totals(value)?)),
@@ -197,15 +194,6 @@ fn read_part(value: Value) -> Result<PartEnded, Away> {
 }
 
 fn watch_table(new: &NewWatch<'_>, blobs: &mut Vec<Vec<u8>>) -> WatchTable {
-    let bytes = Blob::put(blobs, new.bytes);
-    WatchTable { based: new.based_on.map(hex), version: hex(new.version), bytes }
-}
-
-fn left_table(remember: &Remember) -> LeftTable {
-    LeftTable {
-        clues: hexes(&remember.clues),
-        unless: hexes(&remember.unless_taken),
-        withdrawn: hexes(&remember.withdrawn),
-        offers: hexes(&remember.offers),
-    }
+    let value = [hex(new.version).as_bytes(), new.bytes].concat();
+    WatchTable { based: new.based_on.map(hex), value: Blob::put(blobs, value) }
 }

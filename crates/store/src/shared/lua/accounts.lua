@@ -2,7 +2,7 @@
 
 local a = load_account(A.k)
 if A.what == 'look' then return a and told(0, a) end
-local mark = P .. ':corrected:' .. A.call
+local mark = P .. ':corrected:' .. CALL
 local is_told = redis.call('EXISTS', mark) == 1
 -- Everything was lost, and this node knows what it had heard of the account.
 if not a and A.heard then a = open_account(A) end

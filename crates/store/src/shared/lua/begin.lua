@@ -1,76 +1,63 @@
 -- A call begins: its run is found, it is counted, its rates are taken, its money is set aside.
 
-local asked, clue, chain, is_new, before, claimed = A.run, 0, nil, false, nil, {}
-
 -- What is known to be needed is read at once; a run that must be found first, and what belongs to it, after that.
-local needed = { call_key() }
-if A.agent then needed[#needed + 1] = agent_key end
-if A.agent_watch then needed[#needed + 1] = watch_key() end
-if A.habits then needed[#needed + 1] = habits_key(A.habits) end
-for _, ask in ipairs(A.rates) do needed[#needed + 1] = ask.k end
-if A['repeat'] then needed[#needed + 1] = A['repeat'].k end
-if A.money then add_accounts(needed, A.money) end
-local function add_run(keys)
-  keys[#keys + 1] = run_key(asked.id)
-  keys[#keys + 1] = watch_key(asked.id)
-  if A.money then add_accounts(keys, A.money, asked.id) end
+do
+  local found = redis.call('MGET', unpack(ARGV, 2, READS + 1))
+  for at = 1, READS do values[ARGV[at + 1]] = found[at] end
 end
-if asked then
-  add_left(needed, asked.left)
-  if asked.clues then add_brought(needed, asked.clues) else add_run(needed) end
-end
-fetch(needed)
-
-if value_at(call_key()) then
+if value_at(call_key) then
   return redis.error_reply('SPRAG: this call has begun, or was given up, before')
 end
 
 -- Reading.
 
-local agent = A.agent and load_agent(agent_key) or false
-local run_watch, agent_watch, agent_habits = false, false, false
-if asked then
-  if asked.clues then
+local asked, clue, chain, is_new, before, claimed = nil, 0, nil, false, nil, nil
+local agent = IS_OF_AGENT and load_agent(agent_key) or false
+local run_watch, agent_watch = false, false
+if RUN_ID then
+  asked = { id = RUN_ID, origin = ORIGIN, parent = PARENT, seed = SEED, lineage = LINEAGE }
+  if HOWS then
     local id, place
-    id, place, claimed = follow(asked.clues)
+    id, place, claimed = follow()
     if id then
-      if id ~= asked.id then asked.seed, asked.lineage = nil, nil end
-      asked.id, asked.origin, clue = id, asked.clues[place][2], place
+      if id ~= RUN_ID then asked.seed, asked.lineage = nil, nil end
+      asked.id, asked.origin, clue = id, select(place, cmsgpack.unpack(ARGV[ORIGINS])), place
     end
-    local of_run = {}
-    add_run(of_run)
+    local of_run = { run_key(asked.id), watch_key(asked.id) }
+    if FORCE and FORCE.runs then of_run[3] = run_account_key(FORCE.runs.kind, asked.id) end
+    if SHADOW and SHADOW.runs then of_run[#of_run + 1] = run_account_key(SHADOW.runs.kind, asked.id) end
     fetch(of_run)
   end
   is_new, before, chain = open_run(asked)
-  local have = asked.have and asked.have.id == asked.id and asked.have.version or nil
-  run_watch = watch_unless(watch_key(asked.id), have)
+  run_watch = watch_unless(watch_key(asked.id), HAVE_ID == asked.id and HAVE_VERSION or nil)
 end
-if A.agent_watch then agent_watch = watch_unless(watch_key(), A.agent_watch) end
-if A.habits then agent_habits = value_at(habits_key(A.habits)) end
+if AGENT_WATCH then agent_watch = watch_unless(watch_key(), AGENT_WATCH) end
 
 local refused, would, taken, save_rates = false, {}, {}, nil
-if #A.rates > 0 then
+if RATES then
   local take_rates
   take_rates, save_rates = rates_here()
-  refused, would, taken = take_rates(A.rates)
+  refused, would, taken = take_rates(RATES)
 end
-local in_force, shadow = false, false
-if A.money and not refused then in_force, shadow = take_money(A.money, chain) end
+local in_force, in_shadow = false, false
+if AMOUNT and not refused then in_force, in_shadow = take_money(FORCE, SHADOW, AMOUNT, LEAST, CORRECTIONS, chain) end
 
 -- Writing.
 
-for _, one in ipairs(claimed) do put_offers(one[1], one[2]) end
-local noted = { at = now, taken = taken, node = NODE }
+if claimed then
+  for _, one in ipairs(claimed) do put_offers(one[1], one[2]) end
+end
+local noted = { at = now, taken = taken }
 local repeats = false
-if A['repeat'] and not refused then
-  repeats = repeats_here()(A['repeat'])
-  noted['repeat'] = A['repeat']
+if REPEATED and not refused then
+  repeats = repeats_here()(REPEATED)
+  noted['repeat'] = REPEATED
 end
 if save_rates then save_rates() end
 if in_force then noted.force = hold_money(in_force) end
-if shadow then noted.shadow = hold_money(shadow) end
+if in_shadow then noted.shadow = hold_money(in_shadow) end
 if agent then
-  if not agent.born then agent.born = A.fresh end
+  if not agent.born then agent.born = FRESH end
   hold(agent, 1)
   save_agent(agent)
 end
@@ -82,12 +69,12 @@ if chain then
     save_run(one)
     tree[depth] = { one.id, one.origin, math.max(0, one.ts - one.tr), one.fa, one.tc }
   end
-  remember(asked.left, asked.id)
+  remember(LEFT_CLUES, '', '', LEFT_OFFERS, asked.id)
   noted.run, noted.is_new = asked.id, is_new
   run_reply = { asked.id, run.origin, clue, is_new and 1 or 0, run.st, run.r, before, run.habits, run_watch, tree }
 end
-put(call_key(), cmsgpack.pack(noted), 'PX', CALL_TTL)
-return {
-  now, agent and agent.born or false, agent and agent.r or 0, run_reply, agent_watch, agent_habits, refused, would,
-  money_reply(in_force), money_reply(shadow), repeats,
-}
+redis.call('SET', call_key, cmsgpack.pack(noted), 'PX', CALL_TTL)
+return cmsgpack.pack(
+  now, agent and agent.born or false, agent and agent.r or 0, run_reply, agent_watch, HABITS and value_at(HABITS) or false,
+  refused, would, money_reply(in_force), money_reply(in_shadow), repeats
+)

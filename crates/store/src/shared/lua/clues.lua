@@ -1,25 +1,11 @@
 -- Clues to runs: a key each, which holds the run's id, or nothing when several runs left it behind. Offers: a packed list
--- of runs each, of which a claim takes the newest.
-
-local function clue_key(clue)
-  return P .. ':c:' .. clue
-end
-
-local function offer_key(clue)
-  return P .. ':o:' .. clue
-end
-
--- Adds the keys of what a call leaves, as far as that depends on what is there, to be read with others.
-local function add_left(keys, left)
-  for _, clue in ipairs(left.unless or {}) do keys[#keys + 1] = clue_key(clue) end
-  for _, clue in ipairs(left.withdrawn or {}) do keys[#keys + 1] = offer_key(clue) end
-  for _, clue in ipairs(left.offers or {}) do keys[#keys + 1] = offer_key(clue) end
-end
+-- of runs each, of which a claim takes the newest. What a call leaves are hashes of sixteen digits, one after the other.
 
 -- Runs that are offered, the newest last. A key that holds something else offers nothing.
 local function offers_at(key)
   local value = value_at(key)
-  local is_read, offers = pcall(cmsgpack.unpack, value or '\144')
+  if not value then return {} end
+  local is_read, offers = pcall(cmsgpack.unpack, value)
   return is_read and type(offers) == 'table' and offers or {}
 end
 
@@ -40,24 +26,22 @@ local function without(offers, id)
   return others
 end
 
-local function remember(left, id)
-  for _, clue in ipairs(left.clues or {}) do
-    put(clue_key(clue), id, 'PX', CLUE_TTL)
-  end
-  for _, clue in ipairs(left.unless or {}) do
-    local key = clue_key(clue)
+local function remember(clues, unless, withdrawn, offers, id)
+  for at = 1, #clues, 16 do put(P .. ':c:' .. string.sub(clues, at, at + 15), id, 'PX', CLUE_TTL) end
+  for at = 1, #unless, 16 do
+    local key = P .. ':c:' .. string.sub(unless, at, at + 15)
     local known = value_at(key)
     put(key, (not known or known == id) and id or '', 'PX', CLUE_TTL)
   end
-  for _, clue in ipairs(left.withdrawn or {}) do
-    local key = offer_key(clue)
+  for at = 1, #withdrawn, 16 do
+    local key = P .. ':o:' .. string.sub(withdrawn, at, at + 15)
     if value_at(key) then put_offers(key, without(offers_at(key), id)) end
   end
-  for _, clue in ipairs(left.offers or {}) do
-    local key = offer_key(clue)
-    local offers = without(offers_at(key), id)
-    if #offers >= OFFERS then table.remove(offers, 1) end
-    offers[#offers + 1] = id
-    put_offers(key, offers)
+  for at = 1, #offers, 16 do
+    local key = P .. ':o:' .. string.sub(offers, at, at + 15)
+    local offered = without(offers_at(key), id)
+    if #offered >= OFFERS then table.remove(offered, 1) end
+    offered[#offered + 1] = id
+    put_offers(key, offered)
   end
 end

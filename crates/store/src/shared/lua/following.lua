@@ -1,24 +1,14 @@
--- Clues that a call brings: how each is looked up, in one letter before its hash, and how a run that it leads to was
--- recognised.
-
--- Adds the keys of what a call brings, to be read with others.
-local function add_brought(keys, clues)
-  for _, clue in ipairs(clues) do
-    local how, hash = string.sub(clue[1], 1, 1), string.sub(clue[1], 2)
-    keys[#keys + 1] = how == 'k' and clue_key(hash) or offer_key(hash)
-  end
-end
+-- Clues that a call brings: how each is looked up, in one letter (`k`nown, `c`laim, `r`etry), and its key among the arguments.
 
 -- The run that the first clue leads to, the clue's place, and offers that are claimed by that: written later.
-local function follow(clues)
+local function follow()
   local claimed = {}
-  for place, clue in ipairs(clues) do
-    local how, hash = string.sub(clue[1], 1, 1), string.sub(clue[1], 2)
+  for place = 1, #HOWS do
+    local how, key = string.sub(HOWS, place, place), ARGV[CLUES_AT + place - 1]
     if how == 'k' then
-      local id = value_at(clue_key(hash))
+      local id = value_at(key)
       if id and id ~= '' then return id, place, claimed end
-    else
-      local key = offer_key(hash)
+    elseif value_at(key) then
       local offers = offers_at(key)
       local id = table.remove(offers)
       if id then claimed[#claimed + 1] = { key, offers } end

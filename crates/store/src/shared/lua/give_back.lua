@@ -1,7 +1,6 @@
 -- A part of what a call took is given back while it goes on: another part, elsewhere, was refused.
 
-local key = call_key()
-local value = redis.call('GET', key)
+local value = redis.call('GET', call_key)
 local had = value and value ~= '' and cmsgpack.unpack(value) or nil
 if not had then return 0 end
 if A.rates then
@@ -20,5 +19,5 @@ for name, is_given in pairs({ force = A.force, shadow = A.shadow }) do
     note.a = 0
   end
 end
-redis.call('SET', key, cmsgpack.pack(had), 'PX', CALL_TTL)
+redis.call('SET', call_key, cmsgpack.pack(had), 'PX', CALL_TTL)
 return 1

@@ -17,6 +17,8 @@ end
 
 -- The entries with another one in this place, or without it. No place is the end.
 local function with_entry(entries, at, bytes, entry)
+  -- Mostly nobody else holds anything.
+  if #entries == 0 or at and #entries == bytes then return entry end
   if not at then return entries .. entry end
   return string.sub(entries, 1, at - 1) .. entry .. string.sub(entries, at + bytes)
 end

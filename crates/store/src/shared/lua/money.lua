@@ -27,7 +27,7 @@ end
 -- An account that begins.
 local function new_account(key, seed, from, till)
   local a = {
-    key = key, s = seed, r = 0, v = 0, b = seed, f = from, e = till, due = 0, g = A.fresh, n = '', k = '', more = '',
+    key = key, s = seed, r = 0, v = 0, b = seed, f = from, e = till, due = 0, g = FRESH, n = '', k = '', more = '',
     is_changed = true,
   }
   accounts[key] = a

@@ -1,18 +1,16 @@
--- What every script begins with: its argument, the time, how keys are read and written, and how numbers are checked.
+-- What every script has: the time, how keys are read and written, and how numbers are checked.
 --
--- Bounds stand before it: TREE_DEPTH, OFFERS, RETRY_MS and MOMENTS, which the program has too, BOOKED_NODES, and how long
--- things are kept that nobody uses: RUN_TTL, CLUE_TTL, CALL_TTL.
--- A is the first argument, a packed table; others are what no script reads. P is the beginning of all keys with this call's tag. Numbers stay below 2^53.
+-- Before it stand bounds: TREE_DEPTH, OFFERS, RETRY_MS and MOMENTS, which the program has too, BOOKED_NODES, and how long
+-- things are kept that nobody uses: RUN_TTL, CLUE_TTL, CALL_TTL. Then what the script is given (given*.lua). P is the beginning of all keys
+-- with this call's tag. Numbers stay below 2^53.
 -- A script reads and checks everything before it writes anything: a key that holds what nobody understands ends the
 -- script with an error while nothing is changed.
--- Each command costs more than what it does, so every key holds one value, and one command reads many of them.
+-- Each command costs more than what it does, so every key holds one value, and one command reads many of them. So do tables and functions,
+-- which are made anew with every call: `begin` and `end`, which every call waits for, are given keys and values rather than tables of them.
 
-local A = cmsgpack.unpack(ARGV[1])
-local P = A.p
-local NODE = A.node
 local DAY = 86400000
 
-local now = A.now
+local now = NOW
 if not now then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -54,6 +52,4 @@ local function is_there(key)
   return false
 end
 
-local function call_key()
-  return P .. ':call:' .. A.call
-end
+local call_key = P .. ':call:' .. CALL

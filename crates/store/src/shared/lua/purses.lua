@@ -8,7 +8,8 @@ local function reserve_money(draws, amount, least)
     if a == 'unseeded' then
       unseeded[#unseeded + 1] = d.i
     elseif a ~= 'later' then
-      opened[#opened + 1] = { d = d, a = a }
+      local one = { d = d, a = a }
+      opened[#opened + 1] = one
       -- An account before it may be the one to blame.
       if #unseeded == 0 then
         local left = d.l - a.s - a.r
@@ -20,7 +21,7 @@ local function reserve_money(draws, amount, least)
         end
         if not grant then return { what = 2, opened = opened, short = told(d.i, a) } end
         granted = math.min(granted, grant)
-        held[#held + 1] = { d = d, a = a }
+        held[#held + 1] = one
       end
     end
   end
@@ -57,22 +58,14 @@ local function run_account_key(kind, id)
   return P .. ':money:' .. kind .. ':' .. id
 end
 
--- Adds the keys of accounts that are asked for, to be read with others: of the run, where it is known, or all else.
-local function add_accounts(keys, money, id)
-  for _, purse in ipairs({ money.force, money.shadow }) do
-    if id and purse.runs then keys[#keys + 1] = run_account_key(purse.runs.kind, id) end
-    for _, d in ipairs(id and {} or purse.draws) do keys[#keys + 1] = d.k end
-  end
-end
-
 -- The draws of a purse: the limit of runs for each run of the chain, then the others. Runs have the places -1, -2, ….
-local function draws_of(purse, chain)
+local function draws_of(purse, chain, corrections)
   local draws = {}
   if not purse then return draws end
   if purse.runs and chain then
     for depth, run in ipairs(chain) do
       local d = { i = -depth, k = run_account_key(purse.runs.kind, run.id), l = purse.runs.l, f = 0, e = purse.runs.e }
-      local correction = (A.corrections or {})[run.id] or 0
+      local correction = corrections and corrections[run.id] or 0
       d.seed = math.max(0, run.spent + correction)
       draws[#draws + 1] = d
     end
@@ -81,14 +74,14 @@ local function draws_of(purse, chain)
   return draws
 end
 
--- Those in force first; those in shadow only where these had room.
-local function take_money(money, chain)
-  local in_force, shadow = false, false
-  local draws = draws_of(money.force, chain)
-  if #draws > 0 then in_force = reserve_money(draws, money.amount, money.least) end
+-- Those in force first; those in shadow only where these had room. `corrections` are by how much accounts of runs begin higher, by run.
+local function take_money(force, shadow, amount, least, corrections, chain)
+  local in_force, in_shadow = false, false
+  local draws = draws_of(force, chain, corrections)
+  if #draws > 0 then in_force = reserve_money(draws, amount, least) end
   if not in_force or in_force.what == 1 then
-    draws = draws_of(money.shadow, chain)
-    if #draws > 0 then shadow = reserve_money(draws, money.amount, money.least) end
+    draws = draws_of(shadow, chain, corrections)
+    if #draws > 0 then in_shadow = reserve_money(draws, amount, least) end
   end
-  return in_force, shadow
+  return in_force, in_shadow
 end

@@ -1,3 +1,3 @@
 -- Writes what detection keeps, after a merge.
 
-return put_watch(watch_key(A.run), A.watch)
+return put_watch(watch_key(A.run), A.watch.based, A.watch.value)

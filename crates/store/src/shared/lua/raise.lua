@@ -1,7 +1,6 @@
 -- More money for a call under way, on all its accounts in force or on none.
 
-local key = call_key()
-local value = redis.call('GET', key)
+local value = redis.call('GET', call_key)
 local had = value and value ~= '' and cmsgpack.unpack(value) or nil
 -- Everything was lost since: its cost is booked when it ends.
 if not had then return { 1 } end
@@ -24,5 +23,5 @@ for _, rise in ipairs(rises) do
   save_account(rise.a)
   rise.note.a = A.amount
 end
-redis.call('SET', key, cmsgpack.pack(had), 'PX', CALL_TTL)
+redis.call('SET', call_key, cmsgpack.pack(had), 'PX', CALL_TTL)
 return { 1 }

@@ -7,9 +7,7 @@
 local function rates_here()
   local SLOTS = 32
   local HEAD = 16
-  local COUNTS = '<' .. string.rep('I4', SLOTS)
   local WINDOW_BYTES = HEAD + 4 * SLOTS
-  local EMPTY = string.rep('\0', 4 * SLOTS)
   local MOST = 4294967295
   -- No counter is kept for longer than this without a call, however slowly it fills or empties.
   local LONGEST = 400 * DAY
@@ -25,7 +23,7 @@ local function rates_here()
   -- Reads all slots.
   local function spread(counter)
     if counter.counts then return end
-    local read = { struct.unpack(COUNTS, counter.slots) }
+    local read = { struct.unpack('<' .. string.rep('I4', SLOTS), counter.slots) }
     counter.counts = {}
     for at = 0, SLOTS - 1 do counter.counts[at] = read[at + 1] end
   end
@@ -46,7 +44,7 @@ local function rates_here()
     local slot = math.floor(now / slot_ms(window))
     local value = value_at(key)
     if not value then
-      return { key = key, window = window, newest = slot, sum = 0, slots = EMPTY, is_gone = true }
+      return { key = key, window = window, newest = slot, sum = 0, slots = string.rep('\0', 4 * SLOTS), is_gone = true }
     end
     if #value ~= WINDOW_BYTES then broken(key) end
     local newest, sum = struct.unpack('<dd', value)
@@ -70,7 +68,7 @@ local function rates_here()
 
   local function save_window(counter)
     local slots = counter.slots
-    if counter.counts then slots = struct.pack(COUNTS, counter.counts[0], unpack(counter.counts)) end
+    if counter.counts then slots = struct.pack('<' .. string.rep('I4', SLOTS), counter.counts[0], unpack(counter.counts)) end
     local value = struct.pack('<dd', counter.newest, counter.sum) .. slots
     put(counter.key, value, 'PX', int(math.min(2 * counter.window + 1000, LONGEST)))
   end

@@ -1,6 +1,6 @@
 -- What a node did by itself while it could not be heard. Counts once.
 
-local mark = P .. ':missed:' .. A.call
+local mark = P .. ':missed:' .. CALL
 if redis.call('EXISTS', mark) == 1 then return 0 end
 for _, missed in ipairs(A.runs) do
   local run = load_run(missed.id)

@@ -1,8 +1,7 @@
 -- Money for a call that has begun.
 
-local key = call_key()
-local value = redis.call('GET', key)
-local had = value and value ~= '' and cmsgpack.unpack(value) or { at = now, taken = {}, node = NODE, run = A.run }
+local value = redis.call('GET', call_key)
+local had = value and value ~= '' and cmsgpack.unpack(value) or { at = now, taken = {}, run = A.run }
 -- What was set aside before is asked for anew.
 local function give_up(purse, notes)
   if not purse or not purse.runs and #purse.draws == 0 then return end
@@ -13,9 +12,9 @@ end
 give_up(A.money.force, had.force)
 give_up(A.money.shadow, had.shadow)
 local chain = had.run and chain_of(had.run) or nil
-local in_force, shadow = take_money(A.money, chain)
+local in_force, shadow = take_money(A.money.force, A.money.shadow, A.money.amount, A.money.least, A.corrections, chain)
 -- What was only noted in order to be charged is noted again.
 if in_force then had.force = hold_money(in_force) end
 if shadow then had.shadow = hold_money(shadow) end
-redis.call('SET', key, cmsgpack.pack(had), 'PX', CALL_TTL)
+redis.call('SET', call_key, cmsgpack.pack(had), 'PX', CALL_TTL)
 return { money_reply(in_force), money_reply(shadow) }

@@ -1,17 +1,17 @@
 -- A call ends in its run.
 
--- Ends a call of a run, and of those above it. `had` is what began; without it only the money is added.
-local function settle_run(run, how, had)
+-- Ends the call in its run, and in those above it. `had` is what began; without it only the money is added.
+local function settle_run(run, had)
   local function settle(above)
-    above.tc = above.tc + how.cost
-    if how.is_refused then above.tr = above.tr + 1 end
-    if how.is_withdrawn and had then above.ts = math.max(0, above.ts - 1) end
+    above.tc = above.tc + COST
+    if IS_REFUSED then above.tr = above.tr + 1 end
+    if IS_WITHDRAWN and had then above.ts = math.max(0, above.ts - 1) end
     touch(above)
   end
-  if not how.is_withdrawn then
-    run.c = run.c + how.cost
-    run.u, run.f = run.u + (how.unpriced or 0), run.f + (how.failed or 0)
-    run.i, run.o = run.i + how.input, run.o + how.output
+  if not IS_WITHDRAWN then
+    run.c = run.c + COST
+    run.u, run.f = run.u + UNPRICED, run.f + FAILED
+    run.i, run.o = run.i + INPUT, run.o + OUTPUT
   elseif had then
     run.st = math.max(0, run.st - 1)
   end
@@ -23,5 +23,4 @@ local function settle_run(run, how, had)
     save_run(above)
   end)
   save_run(run)
-  return run
 end

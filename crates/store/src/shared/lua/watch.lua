@@ -4,8 +4,3 @@ local function watch_key(id)
   if id then return P .. ':watch:' .. id end
   return P .. ':agent-watch'
 end
-
--- What calls of the agent to a model use by habit, packed by nodes.
-local function habits_key(model)
-  return P .. ':habits:' .. model
-end

@@ -1,9 +1,9 @@
--- Writes, unless somebody else has written meanwhile: then gives what that was.
-local function put_watch(key, new)
-  if new.based then
+-- Writes, unless somebody else has written meanwhile: then gives what that was. `at` is the place of the value among the arguments.
+local function put_watch(key, based, at)
+  if based then
     local value = value_at(key)
-    if value and string.sub(value, 1, 16) ~= new.based then return value end
+    if value and string.sub(value, 1, 16) ~= based then return value end
   end
-  put(key, new.version .. ARGV[new.bytes], 'PX', RUN_TTL)
+  redis.call('SET', key, ARGV[at], 'PX', RUN_TTL)
   return false
 end
