@@ -8,6 +8,8 @@ pub const RUN_ID_CHARS: usize = 128;
 pub const AGENT_NAME_BYTES: usize = 64;
 /// Largest request body, unless configured.
 pub const BODY_BYTES: usize = 32 << 20;
+/// Largest request body that is looked through for secrets while other nodes are asked about the call, which may be refused then.
+pub const LOOK_AHEAD_BYTES: usize = 256 << 10;
 /// Bytes still taken, and thrown away, of a request body that is too large, so that its sender reads the refusal.
 pub const REFUSED_BODY_BYTES: usize = 256 << 20;
 /// Largest event of a stream that is still read; a longer one passes unread.

@@ -7,8 +7,10 @@ use std::time::Instant;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use sprag_core::dlp::{Direction, Inspected, Inspector, Sightings, dlp_refusal, inspect_json, ranges_of};
+use sprag_core::limits::LOOK_AHEAD_BYTES;
 use sprag_core::wire::{Call, Refusal};
 
+use super::open::Request;
 use super::route::Route;
 use super::ticket::Ticket;
 use super::trail::Leg;
@@ -45,6 +47,18 @@ pub(crate) fn inspector(
     Some(Inspector { scanner: settings.dlp.scanner.clone(), policy, vault: Some(vault) })
 }
 
+/// Looks at a request before it is known whose hidden values are its own: by what was found nothing can be said then, only by that nothing
+/// was. A body that is large waits, because the call may be refused.
+pub(crate) fn ahead(app: &App, policy: &PolicyInForce, request: Request<'_>, ticket: &Ticket) -> Option<Look> {
+    let Request { settings, route, head, body, call } = request;
+    if body.len() > LOOK_AHEAD_BYTES {
+        return None;
+    }
+    let inspector = Inspector { vault: Some(Arc::default()), ..inspector(app, settings, policy, route, ticket)? };
+    let look = self::request(app, settings, &inspector, route, head, call, body, ticket);
+    look.is_clean().then_some(look)
+}
+
 /// Looks at a request. Of one that is no dialect only JSON is looked at.
 #[expect(clippy::too_many_arguments, reason = "the values of `judge`, used once")]
 pub(crate) fn request(
@@ -73,6 +87,11 @@ pub(crate) fn request(
 }
 
 impl Look {
+    /// Nothing was found.
+    fn is_clean(&self) -> bool {
+        self.edits.is_empty() && self.sightings.total == 0 && !self.is_stopped
+    }
+
     /// What the caller is told, where something may not leave.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.is_stopped.then(|| dlp_refusal(&self.sightings, Direction::Request))

@@ -62,14 +62,14 @@ pub(crate) async fn judge(
     let model = call.map_or(named.first(), |call| call.model.as_ref()).map(AsRef::as_ref);
     let other_models = call.map_or(named.get(1..), |call| Some(&call.fallback_models)).unwrap_or_default();
     let Opening { agent_in_flight, tree, habits, together, lost } = opening;
-    let (counted, mut spending) = match together {
-        Some(Together { rated, repeated, mut spending }) => {
+    let (counted, mut spending, mut ahead) = match together {
+        Some(Together { rated, repeated, mut spending, looked }) => {
             spending.draw_on(app, &Payer { settings, policy: &policy.policy, tree: &tree }, ticket);
-            (Some((rated, repeated)), spending)
+            (Some((rated, repeated)), spending, looked)
         }
         None => {
             let request = Request { settings, route, head, body, call };
-            (None, plan(app, request, &policy.policy, &tree, habits, ticket))
+            (None, plan(app, request, &policy.policy, &tree, habits, ticket), None)
         }
     };
     let tokens = spending.tokens();
@@ -120,7 +120,8 @@ pub(crate) async fn judge(
         };
         let dlp = || {
             let inspector = inspector.as_ref()?;
-            let look = || inspect::request(app, settings, inspector, route, head, call, body, ticket);
+            let now = || inspect::request(app, settings, inspector, route, head, call, body, ticket);
+            let look = || ahead.take().unwrap_or_else(now);
             inspected.get_or_insert_with(look).refusal()
         };
         if let Some(judgement) = decide(&facts, rates, loops, dlp, || spending.reserve(app)) {

@@ -15,6 +15,7 @@ use sprag_store::state::{Ancestor, OpenRequest, Opened, Rated, RunPlace};
 
 use super::authenticate::speaks_for;
 use super::identify::{AskedRun, CallerRun, Known, Naming, identify};
+use super::inspect::Look;
 use super::invalid;
 use super::killed::Watched;
 use super::route::Route;
@@ -60,6 +61,8 @@ pub(crate) struct Together {
     pub(crate) repeated: Option<Finding>,
     /// Its money, as it was planned and asked for.
     pub(crate) spending: Spending,
+    /// What was seen of its body meanwhile: nothing that may not pass. Absent where it must be looked at once more.
+    pub(crate) looked: Option<Look>,
 }
 
 /// Counts the call in its run, or for its agent alone, and writes that on the ticket.

@@ -25,6 +25,7 @@ use self::loss::Lost;
 pub(crate) use self::loss::refusal as lost_refusal;
 use super::detect::{Way, identity};
 use super::identify::{AskedRun, Caller, CallerRun};
+use super::inspect;
 use super::judge::plan;
 use super::open::{Request, Together, recalled};
 use super::rates::{self, Limited};
@@ -136,7 +137,13 @@ pub(crate) async fn begin(
         money: spending.money_ask(&corrections),
         repeat: fingerprint.map(|fingerprint| RepeatAsk { fingerprint, rule: &rules.repeat }),
     };
-    let begun = match link.shared.begin(&begin).await {
+    // Redis takes its time: meanwhile the body is looked at. It is asked first, by another task, which must have its turn for that.
+    let looking = async {
+        tokio::task::yield_now().await;
+        inspect::ahead(app, &policy, request, ticket)
+    };
+    let (begun, looked) = futures_util::future::join(link.shared.begin(&begin), looking).await;
+    let begun = match begun {
         Ok(begun) => begun,
         Err(away) => {
             let lost = Lost { away: &away, on_loss: settings.state.on_loss, has_run: run.is_some() };
@@ -168,7 +175,7 @@ pub(crate) async fn begin(
         held: Held::begun(begun.call, watches_agent),
         run,
         agent_in_flight: begun.agent_in_flight,
-        together: Together { rated: begun.rated, repeated: begun.repeat, spending },
+        together: Together { rated: begun.rated, repeated: begun.repeat, spending, looked },
     })))
 }
 

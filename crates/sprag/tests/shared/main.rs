@@ -18,6 +18,7 @@ mod rates;
 #[path = "../runs/say.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod say;
+mod secrets;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod sprag;
