@@ -129,6 +129,7 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     }
     sign(&mut head.headers, audience, ticket.event(), None);
     let patience = Patience::new(provider.timeouts.idle, deadline);
+    let watch = if reader.is_events() { ticket.release_request() } else { watch };
     let observed = Observed::new(body, reader, ticket, audience.clone(), signature, patience, watch);
     Response::from_parts(head, Body::Observed(Box::pin(observed)))
 }

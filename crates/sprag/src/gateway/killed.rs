@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::carried::carried;
 use super::identify::key_ids;
+use super::packed_head::PackedHead;
 use super::route::plain_path;
 use crate::app::App;
 
@@ -23,9 +24,17 @@ pub(crate) struct Watched {
     pub(crate) key: Option<String>,
     /// Its run and the runs above it, nearest first.
     pub(crate) runs: Vec<RunId>,
-    pub(crate) head: Arc<Parts>,
+    pub(crate) head: WatchedHead,
     /// The path that the provider sees.
     pub(crate) path: String,
+}
+
+/// The head of a call.
+pub(crate) enum WatchedHead {
+    /// As it was read.
+    Read(Arc<Parts>),
+    /// Of an answer that may take long.
+    Packed(PackedHead),
 }
 
 /// Ready when a call that is under way is killed.
@@ -54,14 +63,33 @@ impl Watched {
         if snapshot.kills.is_empty() {
             return None;
         }
+        let unpacked;
+        let head = match &self.head {
+            WatchedHead::Read(head) => &**head,
+            WatchedHead::Packed(head) => {
+                unpacked = head.unpack();
+                &unpacked
+            }
+        };
         // The provider decodes it too, and may not care about slashes.
         let decoded = |path| percent_decode_str(path).decode_utf8_lossy();
-        let (sent, routed, plain) = (decoded(self.head.uri.path()), decoded(&self.path), plain_path(&self.path));
-        let values = |descriptor: &Descriptor| carried(&self.head, descriptor);
-        let keys = || key_ids(&self.head).into_iter().chain(self.key.clone()).collect();
+        let (sent, routed, plain) = (decoded(head.uri.path()), decoded(&self.path), plain_path(&self.path));
+        let values = |descriptor: &Descriptor| carried(head, descriptor);
+        let keys = || key_ids(head).into_iter().chain(self.key.clone()).collect();
         let paths: &[&str] = &[&sent, &routed, &plain];
         let subject = Subject { agent: &self.agent, runs: &self.runs, keys: &keys, carried: &values, paths };
         snapshot.kills.find(&subject, app.clock.now()).cloned()
+    }
+
+    /// The same with a head that takes little room, and holds no buffer.
+    pub(crate) fn packed(&self) -> Watched {
+        let head = match &self.head {
+            WatchedHead::Read(head) => PackedHead::of(head),
+            WatchedHead::Packed(head) => PackedHead::of(&head.unpack()),
+        };
+        let Watched { agent, key, runs, path, .. } = self;
+        let (agent, key, runs, path) = (agent.clone(), key.clone(), runs.clone(), path.clone());
+        Watched { agent, key, runs, head: WatchedHead::Packed(head), path }
     }
 
     /// Waits for a kill; a call that has none waits forever.

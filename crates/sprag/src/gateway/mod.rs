@@ -26,6 +26,7 @@ mod killed;
 pub mod limit_keys;
 mod observe;
 mod open;
+mod packed_head;
 pub(crate) mod pilot;
 mod plain;
 mod rates;
@@ -76,7 +77,7 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     if route::is_health_check(&head.method, head.uri.path()) {
         return respond::healthy();
     }
-    // Kept for as long as the answer: a kill may name any header.
+    // Kept for as long as the answer, if smaller: a kill may name any header.
     let head = Arc::new(head);
     let Some(route) = route::find(&settings, &head.method, head.uri.path(), &head.headers) else {
         return match authenticate::authenticate(&app, &settings, &head) {

@@ -308,3 +308,15 @@ impl Patience {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every stream holds these for as long as it lasts, in pieces of the sizes that the allocator gives.
+    #[test]
+    fn a_stream_holds_little() {
+        assert!(size_of::<Ticket>() <= 2560, "a ticket takes {} bytes", size_of::<Ticket>());
+        assert!(size_of::<Observed>() <= 1536, "an answer takes {} bytes", size_of::<Observed>());
+    }
+}

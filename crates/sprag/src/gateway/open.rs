@@ -17,7 +17,7 @@ use super::authenticate::speaks_for;
 use super::identify::{AskedRun, CallerRun, Known, Naming, identify};
 use super::inspect::Look;
 use super::invalid;
-use super::killed::Watched;
+use super::killed::{Watched, WatchedHead};
 use super::route::Route;
 use super::share::{self, Held, Met};
 use super::spending::Spending;
@@ -96,8 +96,13 @@ pub(crate) async fn open(app: &Arc<App>, request: Request<'_>, ticket: &mut Tick
         }
         None => (None, None),
     };
-    let mut watched =
-        Watched { agent: caller.agent, key: key_id, runs: Vec::new(), head: head.clone(), path: route.path.to_owned() };
+    let mut watched = Watched {
+        agent: caller.agent,
+        key: key_id,
+        runs: Vec::new(),
+        head: WatchedHead::Read(head.clone()),
+        path: route.path.to_owned(),
+    };
     let asked = caller.run.take();
     let (begun, together) = match begun {
         Some(begun) => {

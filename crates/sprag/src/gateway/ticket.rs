@@ -176,6 +176,13 @@ impl Ticket {
         self.watched.as_ref().map(|watched| watched.watch(&self.app))
     }
 
+    /// Lets go of the buffer that the request stands in, because the answer may take long. What was ready when the call is
+    /// killed is replaced by what is given back.
+    pub(crate) fn release_request(&mut self) -> Option<KillWatch> {
+        self.watched = self.watched.take().map(|watched| Arc::new(watched.packed()));
+        self.watch()
+    }
+
     /// The request as detection sees it.
     pub(crate) fn seen<'a>(&'a self, head: &'a Parts, body: &'a [u8]) -> Seen<'a> {
         let run = self.run.as_ref().zip(self.event.run.as_ref()).map(|(run, record)| SeenRun {

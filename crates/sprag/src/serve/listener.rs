@@ -3,20 +3,23 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
-use hyper::service::service_fn;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulConnection;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -52,6 +55,8 @@ const STALLED: Duration = Duration::from_secs(600);
 /// How long a connection without a request stays open once draining begins: one may be on its way, and whoever has sent it
 /// cannot know whether it was done.
 const LAST_REQUEST: Duration = Duration::from_secs(1);
+/// How every connection of HTTP/2 begins.
+const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HTTP2_STREAMS: u32 = 256;
 const HTTP2_PING: Duration = Duration::from_secs(30);
 
@@ -78,7 +83,15 @@ struct Asking {
     last: Notify,
 }
 
-/// What a connection is told from outside.
+/// Where a connection is told something from outside.
+#[derive(Clone, Copy)]
+struct Orders<'a> {
+    stop: &'a Stop,
+    asking: &'a Asking,
+    asked_by: Instant,
+}
+
+/// What it is told.
 enum Told {
     Drain,
     Cut,
@@ -117,24 +130,20 @@ where
                 continue;
             }
         };
-        let serving = serve(stream, peer, limits, stop.clone(), handle.clone());
-        let counted = Counted::new(&connections);
-        stop.tasks.spawn(async move {
-            serving.await;
-            drop((slot, counted));
-        });
+        // As it is: a future inside another one would take its room twice, for as long as the connection lasts.
+        let held = (slot, Counted::new(&connections));
+        stop.tasks.spawn(serve(stream, peer, limits, stop.clone(), handle.clone(), held));
     }
     closing::close(listener, |stream, peer| {
-        let serving = serve(stream, peer, limits, stop.clone(), handle.clone());
-        let (slots, cut, counted) = (slots.clone(), stop.cut.clone(), Counted::new(&connections));
+        let (slots, counted) = (slots.clone(), Counted::new(&connections));
+        let (stop, handle) = (stop.clone(), handle.clone());
         // One too many waits here as it did in the system's queue.
-        stop.tasks.spawn(async move {
+        stop.tasks.clone().spawn(async move {
             let slot = tokio::select! {
                 slot = slots.acquire_owned() => slot,
-                () = cut.cancelled() => return,
+                () = stop.cut.cancelled() => return,
             };
-            serving.await;
-            drop((slot, counted));
+            serve(stream, peer, limits, stop, handle, (slot, counted)).await;
         });
     })
     .await;
@@ -145,25 +154,15 @@ where
     is_drained
 }
 
-async fn serve<H, F, B>(stream: TcpStream, peer: SocketAddr, limits: Limits, stop: Stop, handle: H)
+/// Serves a connection, and holds something for as long as that takes.
+async fn serve<H, F, B, G>(stream: TcpStream, peer: SocketAddr, limits: Limits, stop: Stop, handle: H, held: G)
 where
     H: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
 {
+    let _held = held;
     let _ = stream.set_nodelay(true);
-    let mut builder = auto::Builder::new(stop.clone());
-    builder
-        .http1()
-        .timer(OneTimer::default())
-        .header_read_timeout(limits.header_read_timeout)
-        .max_buf_size(limits.max_header_bytes.max(MIN_HEADER_BYTES));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(HTTP2_STREAMS)
-        .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
-        .keep_alive_interval(Some(HTTP2_PING));
     let asking = Arc::new(Asking::default());
     let asked = asking.clone();
     let service = service_fn(move |request| {
@@ -174,25 +173,27 @@ where
         // Given back with the head of the answer: the connection may go on with its body for long.
         Box::pin(handle(peer, request)).map(Ok::<_, Infallible>)
     });
-    let stream = WriteTimeout::new(stream, STALLED);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let asked_by = Instant::now() + limits.header_read_timeout;
+    let orders = Orders { stop: &stop, asking: &asking, asked_by: Instant::now() + limits.header_read_timeout };
     // A connection goes on many times for each request, and is told something from outside once: what may tell it
     // is asked only after it woke up.
     let mut told = FuturesUnordered::new();
-    told.push(next_told(&stop, false, &asking, asked_by));
-    let ended = loop {
-        tokio::select! {
-            biased;
-            ended = connection.as_mut() => break ended,
-            Some(what) = told.next() => match what {
-                Told::Drain => {
-                    connection.as_mut().graceful_shutdown();
-                    told.push(next_told(&stop, true, &asking, asked_by));
-                }
-                Told::Cut => return,
-            },
-        }
+    told.push(orders.next(false).boxed());
+    let is_http1 = tokio::select! {
+        biased;
+        is_http1 = begins_as_http1(&stream) => is_http1,
+        _ = told.next() => return,
+    };
+    let stream = TokioIo::new(WriteTimeout::new(stream, STALLED));
+    let ended = if is_http1 {
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(OneTimer::default())
+            .header_read_timeout(limits.header_read_timeout)
+            .max_buf_size(limits.max_header_bytes.max(MIN_HEADER_BYTES));
+        let connection = pin!(http1.serve_connection(stream, service));
+        attend(connection, told, orders).await.map_err(|error| error.to_string())
+    } else {
+        either_version(stream, service, limits, told, orders).await
     };
     // Clients hang up in the middle all the time; what that means for a call is settled by its ticket.
     if let Err(error) = ended {
@@ -200,24 +201,88 @@ where
     }
 }
 
-/// Waits for what a connection is told next.
-async fn next_told(stop: &Stop, is_last: bool, asking: &Asking, asked_by: Instant) -> Told {
-    // The time for headers begins only when the version of HTTP is known, so silence before that is bounded here.
-    let silence = async {
-        tokio::time::sleep_until(asked_by).await;
-        if asking.has_asked.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
+/// Serves a connection of which nobody knows yet which version it has. On its own and no part of [`serve`]: few connections
+/// need the room that this takes.
+fn either_version<'a, S, B>(
+    stream: TokioIo<WriteTimeout<TcpStream>>,
+    service: S,
+    limits: Limits,
+    told: FuturesUnordered<BoxFuture<'a, Told>>,
+    orders: Orders<'a>,
+) -> BoxFuture<'a, Result<(), String>>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send + 'static> + Send + 'a,
+    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
+{
+    let attended = async move {
+        let mut either = auto::Builder::new(orders.stop.clone());
+        either
+            .http1()
+            .timer(OneTimer::default())
+            .header_read_timeout(limits.header_read_timeout)
+            .max_buf_size(limits.max_header_bytes.max(MIN_HEADER_BYTES));
+        either
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(HTTP2_STREAMS)
+            .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
+            .keep_alive_interval(Some(HTTP2_PING));
+        let connection = pin!(either.serve_connection(stream, service));
+        attend(connection, told, orders).await.map_err(|error| error.to_string())
+    };
+    attended.boxed()
+}
+
+/// Whether the first bytes of a connection rule HTTP/2 out. They stay where they are: what looks at both versions keeps them
+/// in a buffer that then grows, and stays as large for as long as the connection lasts.
+async fn begins_as_http1(stream: &TcpStream) -> bool {
+    let mut first = [0; HTTP2_PREFACE.len()];
+    let peeked = stream.peek(&mut first).await.unwrap_or(0);
+    peeked == 0 || first[..peeked] != HTTP2_PREFACE[..peeked]
+}
+
+/// Goes on with a connection until it ends, and tells it what comes from outside.
+async fn attend<'a, C: GracefulConnection>(
+    mut connection: Pin<&mut C>,
+    mut told: FuturesUnordered<BoxFuture<'a, Told>>,
+    orders: Orders<'a>,
+) -> Result<(), C::Error> {
+    loop {
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => return ended,
+            Some(what) = told.next() => match what {
+                Told::Drain => {
+                    connection.as_mut().graceful_shutdown();
+                    told.push(orders.next(true).boxed());
+                }
+                Told::Cut => return Ok(()),
+            },
         }
-    };
-    let draining = async {
-        stop.drain.cancelled().await;
-        asking.is_draining.store(true, Ordering::Relaxed);
-        let _ = tokio::time::timeout(LAST_REQUEST, asking.last.notified()).await;
-    };
-    tokio::select! {
-        () = draining, if !is_last => Told::Drain,
-        () = stop.cut.cancelled() => Told::Cut,
-        () = silence => Told::Cut,
+    }
+}
+
+impl Orders<'_> {
+    /// Waits for what a connection is told next.
+    async fn next(self, is_last: bool) -> Told {
+        let Orders { stop, asking, asked_by } = self;
+        // The time for headers begins only when the version of HTTP is known, so silence before that is bounded here.
+        let silence = async {
+            tokio::time::sleep_until(asked_by).await;
+            if asking.has_asked.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
+        let draining = async {
+            stop.drain.cancelled().await;
+            asking.is_draining.store(true, Ordering::Relaxed);
+            let _ = tokio::time::timeout(LAST_REQUEST, asking.last.notified()).await;
+        };
+        tokio::select! {
+            () = draining, if !is_last => Told::Drain,
+            () = stop.cut.cancelled() => Told::Cut,
+            () = silence => Told::Cut,
+        }
     }
 }
 

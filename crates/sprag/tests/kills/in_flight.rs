@@ -61,6 +61,28 @@ async fn a_stream_is_cut_within_a_second_in_the_form_of_its_dialect() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_cut_by_what_its_head_carried() {
+    let org_xyz = ("authorization", "Bearer e30.eyJvcmdfaWQiOiJvcmdfeHl6In0.x");
+    for (scope, path, headers) in [
+        ("jwt:org_id=org_xyz", "/v1/chat/completions", &[org_xyz][..]),
+        ("query:tenant=Acme & Co", "/v1/chat/completions?a=1&tenant=Acme+%26+Co", &[]),
+        ("ip=127.0.0.1", "/v1/chat/completions", &[]),
+        ("header:x-tool-name=web_search", "/v1/chat/completions", &[("X-Tool-Name", "web_search")]),
+        ("/v1/chat ip=127.0.0.1", "/v1/chat/completions", &[]),
+    ] {
+        let scene = Scene::start_with(stalling(), |_| {}).await;
+        let call = client::post_json(scene.sprag.url(path), &request(Dialect::OpenaiChat, true, "hello"));
+        let call = headers.iter().fold(call, |call, (name, value)| call.header(name, value));
+        let mut answer = call.send().await.unwrap();
+        answer.read_at_least(1).await.unwrap();
+        scene.kill("header:x-tool-name=another").await;
+        scene.kill(scope).await;
+        let error = last_error(Dialect::OpenaiChat, &answer.whole().await);
+        assert!(error["message"].as_str().unwrap().contains("was killed by anna"), "{scope}: {error}");
+    }
+}
+
 /// Kills a stream on its way; gives all that its client got.
 async fn cut(dialect: Dialect, headers: &[(&str, &str)], change: impl FnOnce(&mut Responses)) -> Whole {
     let scene = Scene::start_with(stalling(), |settings| change(&mut settings.responses)).await;
