@@ -47,14 +47,14 @@ pub(super) struct Telling<'a> {
 }
 
 enum What {
-    End(EndTable),
+    End(Box<EndTable>),
     /// A call that may have begun is taken back.
     Back(Head),
 }
 
 impl Calls {
     pub(super) fn telling(&self, table: EndTable) -> Telling<'_> {
-        Telling { calls: self, what: Some(What::End(table)) }
+        Telling { calls: self, what: Some(What::End(Box::new(table))) }
     }
 
     /// For a call that begins: unless it is done, it is to be taken back.
@@ -156,7 +156,7 @@ impl Telling<'_> {
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
         let table = self.what.take().map(|what| match what {
-            What::End(table) => table,
+            What::End(table) => *table,
             What::Back(head) => EndTable::withdrawing(head),
         });
         if let Some(mut table) = table {
