@@ -1,10 +1,12 @@
 //! Budgets hold over all nodes together.
 
+use std::time::Duration;
+
 use serde_json::json;
 use sprag::acts::Adjustment;
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::Reserve;
-use sprag_testkit::RedisServer;
+use sprag_testkit::{Cable, RedisServer};
 
 use crate::nodes::{Nodes, at_once, daily, stopped, text, wait_until};
 
@@ -116,7 +118,8 @@ async fn a_correction_made_while_redis_is_away_counts_once_when_it_is_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_outruns_its_money_asks_all_nodes_for_more_and_is_cut() {
     let Some(redis) = RedisServer::start() else { return };
-    let nodes = Nodes::start(2, &redis.url(), |settings| daily(settings, 1000, Reserve::Expected)).await;
+    let cable = Cable::to(redis.address()).await.unwrap();
+    let nodes = Nodes::start(2, &cable.redis_url(), |settings| daily(settings, 1000, Reserve::Expected)).await;
     let stream = |number: usize, words: usize| {
         let body = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}], "stream": true});
         let call = nodes.send(number, "task", words as u64, &body).header("x-mock-delta", "5");
@@ -135,6 +138,8 @@ async fn a_stream_that_outruns_its_money_asks_all_nodes_for_more_and_is_cut() {
     wait_until("what was asked for is answered", || app.settling.is_empty()).await;
     // The other node meets what the stream has set aside.
     assert_eq!(stopped(&nodes.call(1, "task", 290).fetch().await.unwrap()), "budget_exceeded");
+    // The rest comes sooner than Redis says no: the stream must wait for it.
+    cable.slow(Duration::from_millis(100));
     nodes.provider.gate().open();
     while let Some(piece) = answer.next().await.unwrap() {
         seen.extend_from_slice(&piece);
@@ -142,6 +147,7 @@ async fn a_stream_that_outruns_its_money_asks_all_nodes_for_more_and_is_cut() {
     let told = String::from_utf8_lossy(&seen).into_owned();
     assert!(told.contains("budget_exceeded") && told.contains("Budget exceeded"), "{told}");
     assert!(words(&seen) < 900, "it was cut");
+    cable.mend();
     nodes.quiet().await;
     assert!(app.state.accounts().iter().all(|state| state.account.reserved == NanoUsd::ZERO));
     assert_eq!(stopped(&nodes.call(1, "task", 1).fetch().await.unwrap()), "budget_exceeded");
