@@ -1,6 +1,7 @@
 """Several Redis servers that share the slots between them: a Redis Cluster without replicas."""
 
 import redis_server
+from ports import free_port
 from waiting import wait_until
 
 SLOTS = 16384
@@ -11,7 +12,7 @@ class ClusterMember(redis_server.RedisServer):
 
     def start(self) -> None:
         # Members talk on a port that is 10,000 higher unless told otherwise, which may be none.
-        self.options += ["--cluster-enabled", "yes", "--cluster-port", str(redis_server.free_port()), "--cluster-node-timeout", "5000"]
+        self.options += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "5000"]
         super().start()
 
 

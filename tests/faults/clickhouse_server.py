@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from ports import free_port
+
 ROOT = Path(__file__).parents[2]
 FRONT = ROOT / "crates" / "testkit" / "clickhouse" / "front.py"
 PYTHON = Path(os.environ.get("CHDB_PYTHON", ROOT / ".test-env" / "clickhouse" / "bin" / "python"))
@@ -23,7 +25,7 @@ class ClickHouseServer:
     def __init__(self, directory: Path):
         directory.mkdir()
         self.directory = directory
-        self.port = 0
+        self.port = free_port()
         self.start()
 
     def start(self) -> None:
@@ -32,7 +34,6 @@ class ClickHouseServer:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
         said = self.process.stdout.readline().split()
         assert said[:1] == ["listening"], f"ClickHouse did not start: {(self.directory / 'front.log').read_text()}"
-        self.port = int(said[1])
 
     def kill(self) -> None:
         self.process.kill()

@@ -9,6 +9,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from ports import free_port
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "clients" / "python"))
 from servers import SPRAG, TOKEN, Sprag, in_greeting  # noqa: E402
 
@@ -25,7 +27,7 @@ class Node:
         self.data = directory / "data"
         self.data.mkdir(parents=True)
         (directory / "sprag.toml").write_text(config)
-        self.listen = ["127.0.0.1:0", "127.0.0.1:0"]
+        self.listen = [f"127.0.0.1:{free_port()}" for _ in range(2)]
         self.process: subprocess.Popen | None = None
 
     def launch(self, program: str = SPRAG) -> None:

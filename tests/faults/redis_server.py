@@ -6,6 +6,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+from ports import free_port
 from waiting import wait_until
 
 HOW_TO_INSTALL = "redis-server is not installed; `apt-get install redis-server` (scripts/test does it)"
@@ -13,12 +14,6 @@ HOW_TO_INSTALL = "redis-server is not installed; `apt-get install redis-server` 
 
 def is_installed() -> bool:
     return shutil.which("redis-server") is not None
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class RedisServer:

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::port::free_port;
+
 /// The variable that names a Python with the engine. Not `SPRAG_…`: the program takes those for its configuration.
 const PYTHON: &str = "CHDB_PYTHON";
 const FRONT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clickhouse/front.py");
@@ -73,7 +75,8 @@ impl ClickHouseServer {
             }
         };
         let directory = directory.to_owned();
-        let mut server = ClickHouseServer { python, directory, credentials, is_thrown_away, port: 0, process: None };
+        let port = free_port().unwrap();
+        let mut server = ClickHouseServer { python, directory, credentials, is_thrown_away, port, process: None };
         server.restart();
         Some(server)
     }

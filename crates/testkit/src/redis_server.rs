@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::port::free_port;
 use crate::resp::{Answer, ask};
 
 /// How long a server may take to answer, or to leave.
@@ -230,16 +231,6 @@ fn program() -> OsString {
 
 fn is_installed() -> bool {
     Command::new(program()).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-}
-
-/// Cluster nodes speak to each other on a port 10000 higher, so the port must leave room for that.
-fn free_port() -> io::Result<u16> {
-    loop {
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-        if port < 55_000 {
-            return Ok(port);
-        }
-    }
 }
 
 #[expect(clippy::panic, reason = "a test may end by a panic")]

@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use sprag_testkit::ClosedPort;
 
 use crate::world::{TOKEN, World};
 
@@ -122,10 +123,8 @@ async fn what_goes_wrong_comes_with_what_to_do() {
     let bad = complaint(&["runs", "--agent", "no agent", "--admin", &admin], Some(TOKEN)).await;
     assert!(bad.contains("an agent name has 1 to 64 letters"), "{bad}");
 
-    // Bound but not listening: nobody else gets the port, and nobody answers on it.
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let closed = socket.local_addr().unwrap().to_string();
+    let port = ClosedPort::new().unwrap();
+    let closed = port.address.to_string();
     let nobody = complaint(&["status", "--admin", &closed], Some(TOKEN)).await;
     assert!(nobody.contains(&format!("nothing listens on {closed}; start Sprag with `sprag`")), "{nobody}");
     let typo = sprag(&["runs", "--limit", "0"], Some(TOKEN)).await;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use sprag_store::outbox::DeliveryState;
 use sprag_store::{DataDir, Outbox};
-use sprag_testkit::{Provider, Script};
-use tokio::net::TcpListener;
+use sprag_testkit::{ClosedPort, Provider, Script};
 
 use crate::binary::Binary;
 use crate::receiver::Receiver;
@@ -16,10 +15,11 @@ use crate::{REJECTING, loop_until_refused};
 async fn an_alert_survives_a_kill_and_arrives_when_its_receiver_is_back() {
     let provider = Provider::start(Script::new()).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let port = ClosedPort::new().unwrap();
     let text = format!(
-        "{REJECTING}[alerts.channels.ops]\ntype = \"webhook\"\nurl = \"http://{address}/\"\nallow_private = true\n\
-         [[alerts.rules]]\non = \"loop_detected\"\n"
+        "{REJECTING}[alerts.channels.ops]\ntype = \"webhook\"\nurl = \"http://{}/\"\nallow_private = true\n\
+         [[alerts.rules]]\non = \"loop_detected\"\n",
+        port.address
     );
     let mut binary = Binary::start(home.path(), &provider, &text);
     loop_until_refused(&binary.url(""), "task").await;
@@ -27,7 +27,7 @@ async fn an_alert_survives_a_kill_and_arrives_when_its_receiver_is_back() {
     binary.signal("KILL");
     assert_eq!(binary.exit_code().await, None);
 
-    let receiver = Receiver::answering(address, "200 OK").await;
+    let receiver = Receiver::on(port.listen().unwrap());
     let mut binary = Binary::start(home.path(), &provider, &text);
     let first = receiver.has(1).await;
     assert_eq!(first[0].json()["state"], "firing");

@@ -68,7 +68,7 @@ async fn a_message_that_hangs_does_not_hold_up_the_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_channel_can_be_mended_before_anything_is_given_up() {
     for answer in ["302 Found", "401 Unauthorized", "403 Forbidden", "404 Not Found", "503 Busy"] {
-        let broken = Receiver::answering("127.0.0.1:0".parse().unwrap(), answer).await;
+        let broken = Receiver::answering(answer).await;
         let place = Configured::start_with(Script::new(), &text(&broken), false).await;
         loop_of(&place.sprag.url(""), "anna", "task").await;
         broken.has(1).await;
@@ -84,7 +84,7 @@ async fn what_is_wrong_with_a_channel_can_be_mended_before_anything_is_given_up(
         mended.has(1).await;
     }
     for answer in ["400 Bad Request", "413 Too Large", "422 Unprocessable"] {
-        let receiver = Receiver::answering("127.0.0.1:0".parse().unwrap(), answer).await;
+        let receiver = Receiver::answering(answer).await;
         let place = Configured::start_with(Script::new(), &text(&receiver), false).await;
         loop_of(&place.sprag.url(""), "anna", "task").await;
         let alerts = &place.sprag.app.alerts;

@@ -4,21 +4,16 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use sprag_testkit::{Provider, Script, client};
-use tokio::net::TcpListener;
+use sprag_testkit::{ClosedPort, Provider, Script, client};
 
 use crate::binary::{Binary, wait_until};
 use crate::configured::Configured;
 use crate::receiver::{Message, Receiver};
 use crate::{REJECTING, loop_of};
 
-/// Addresses that nobody listens on.
-async fn closed<const N: usize>() -> [SocketAddr; N] {
-    let mut open = Vec::new();
-    for _ in 0..N {
-        open.push(TcpListener::bind("127.0.0.1:0").await.unwrap());
-    }
-    std::array::from_fn(|at| open[at].local_addr().unwrap())
+/// Ports that nobody listens on.
+fn closed<const N: usize>() -> [ClosedPort; N] {
+    std::array::from_fn(|_| ClosedPort::new().unwrap())
 }
 
 fn channels(addresses: &[SocketAddr]) -> String {
@@ -45,8 +40,8 @@ const AGENTS: [&str; 5] = ["anna", "ben", "carl", "dora", "emil"];
 async fn every_alert_arrives_once_on_every_channel_after_an_outage_and_a_kill() {
     let provider = Provider::start(Script::new()).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let addresses: [SocketAddr; 3] = closed().await;
-    let text = format!("admin.token = \"{TOKEN}\"\n{}", channels(&addresses));
+    let ports: [ClosedPort; 3] = closed();
+    let text = format!("admin.token = \"{TOKEN}\"\n{}", channels(&ports.each_ref().map(|port| port.address)));
     let mut binary = Binary::start(home.path(), &provider, &text);
     for agent in AGENTS {
         loop_of(&binary.url(""), agent, "task").await;
@@ -59,8 +54,8 @@ async fn every_alert_arrives_once_on_every_channel_after_an_outage_and_a_kill() 
     let mut binary = Binary::start(home.path(), &provider, &text);
     binary.says("an alert could not be delivered", 3).await;
     let mut receivers = Vec::new();
-    for address in addresses {
-        receivers.push(Receiver::answering(address, "200 OK").await);
+    for port in ports {
+        receivers.push(Receiver::on(port.listen().unwrap()));
     }
     let mut expected = None;
     for receiver in &receivers {
@@ -77,8 +72,9 @@ async fn every_alert_arrives_once_on_every_channel_after_an_outage_and_a_kill() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_minutes_without_a_receiver_lose_nothing_and_give_nothing_up() {
-    let addresses: [SocketAddr; 2] = closed().await;
-    let place = Configured::start_with(Script::new(), &channels(&addresses), false).await;
+    let ports: [ClosedPort; 2] = closed();
+    let place =
+        Configured::start_with(Script::new(), &channels(&ports.each_ref().map(|port| port.address)), false).await;
     for agent in AGENTS {
         loop_of(&place.sprag.url(""), agent, "task").await;
     }
@@ -95,8 +91,7 @@ async fn ten_minutes_without_a_receiver_lose_nothing_and_give_nothing_up() {
     assert_eq!((backlog.waiting, backlog.given_up), (10, 0));
     assert!(health("c0").is_down() && tried < 60, "one at a time, not all of them: {tried}");
 
-    let receivers =
-        [Receiver::answering(addresses[0], "200 OK").await, Receiver::answering(addresses[1], "200 OK").await];
+    let receivers = ports.map(|port| Receiver::on(port.listen().unwrap()));
     place.pass_seconds(76);
     for receiver in &receivers {
         let ids = by_id(&receiver.has(AGENTS.len()).await);
@@ -112,8 +107,9 @@ async fn ten_minutes_without_a_receiver_lose_nothing_and_give_nothing_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_day_it_is_given_up_where_everybody_sees_it() {
-    let addresses: [SocketAddr; 1] = closed().await;
-    let place = Configured::start_with(Script::new(), &channels(&addresses), false).await;
+    let ports: [ClosedPort; 1] = closed();
+    let place =
+        Configured::start_with(Script::new(), &channels(&ports.each_ref().map(|port| port.address)), false).await;
     loop_of(&place.sprag.url(""), "anna", "task").await;
     let alerts = &place.sprag.app.alerts;
     wait_until(|| alerts.health("c0").failures == 1, || format!("{:?}", alerts.health("c0"))).await;

@@ -45,18 +45,23 @@ type Judge = Arc<dyn Fn(&Message) -> (&'static str, bool) + Send + Sync>;
 
 impl Receiver {
     pub(crate) async fn start() -> Receiver {
-        Receiver::answering("127.0.0.1:0".parse().unwrap(), "200 OK").await
+        Receiver::answering("200 OK").await
     }
 
     /// Answers everything with this status, and headers behind it.
-    pub(crate) async fn answering(address: SocketAddr, answer: &'static str) -> Receiver {
-        Receiver::serve(address, Arc::new(move |_| (answer, false)), watch::channel(true).1).await
+    pub(crate) async fn answering(answer: &'static str) -> Receiver {
+        Receiver::serve(free().await, Arc::new(move |_| (answer, false)), watch::channel(true).1)
+    }
+
+    /// Takes what comes there.
+    pub(crate) fn on(listener: TcpListener) -> Receiver {
+        Receiver::serve(listener, Arc::new(|_| ("200 OK", false)), watch::channel(true).1)
     }
 
     /// Answers each message by what it says.
     pub(crate) async fn judging(judge: impl Fn(&Message) -> &'static str + Send + Sync + 'static) -> Receiver {
         let judge: Judge = Arc::new(move |message| (judge(message), false));
-        Receiver::serve("127.0.0.1:0".parse().unwrap(), judge, watch::channel(true).1).await
+        Receiver::serve(free().await, judge, watch::channel(true).1)
     }
 
     /// Answers with these in turn, and with the last from then on.
@@ -71,11 +76,10 @@ impl Receiver {
         is_held: impl Fn(&Message) -> bool + Send + Sync + 'static,
     ) -> Receiver {
         let judge: Judge = Arc::new(move |message| ("200 OK", is_held(message)));
-        Receiver::serve("127.0.0.1:0".parse().unwrap(), judge, gate).await
+        Receiver::serve(free().await, judge, gate)
     }
 
-    async fn serve(address: SocketAddr, judge: Judge, gate: watch::Receiver<bool>) -> Receiver {
-        let listener = TcpListener::bind(address).await.unwrap();
+    fn serve(listener: TcpListener, judge: Judge, gate: watch::Receiver<bool>) -> Receiver {
         let address = listener.local_addr().unwrap();
         let (messages, arrived): (Arc<Mutex<Vec<Message>>>, Arc<AtomicUsize>) = Default::default();
         let (kept, counted) = (messages.clone(), arrived.clone());
@@ -110,6 +114,10 @@ impl Receiver {
         wait_until(|| self.messages().len() >= count, || format!("{:?}", self.messages())).await;
         self.messages()
     }
+}
+
+async fn free() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
 }
 
 impl Drop for Receiver {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sprag::alerts::Setup;
+use tokio::net::TcpListener;
 
 use crate::configured::Configured;
 use crate::receiver::Receiver;
@@ -99,7 +100,7 @@ async fn some_addresses_are_never_called() {
 async fn redirects_are_not_followed() {
     let inside = Receiver::start().await;
     let location: &'static str = format!("302 Found\r\nlocation: {}", inside.url("/admin")).leak();
-    let outside = Receiver::answering("127.0.0.1:0".parse().unwrap(), location).await;
+    let outside = Receiver::answering(location).await;
     let error = tried(&place(&outside.url("/"), "allow_private = true").await).await.unwrap();
     assert!(error.contains("302") && error.contains("not followed"), "{error}");
     assert_eq!((outside.messages().len(), inside.messages().len()), (1, 0));
@@ -123,7 +124,7 @@ async fn a_message_goes_to_the_address_that_was_checked() {
     let first = Receiver::start().await;
     let port = first.address.port();
     // The same port of another address of this machine.
-    let second = Receiver::answering(format!("127.0.0.2:{port}").parse().unwrap(), "200 OK").await;
+    let second = Receiver::on(TcpListener::bind(("127.0.0.2", port)).await.unwrap());
     let place = place(&format!("http://rebind.example:{port}/"), "allow_private = true").await;
     let asked = rebinding(&place, &["127.0.0.1", "127.0.0.2"]);
     assert_eq!(tried(&place).await, None);

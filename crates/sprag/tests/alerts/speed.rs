@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sprag_testkit::{Provider, Script};
-use tokio::net::TcpListener;
+use sprag_testkit::{ClosedPort, Provider, Script};
 
 use crate::binary::Binary;
 use crate::{REJECTING, call_of};
@@ -22,11 +21,12 @@ fn middle_and_tail(mut times: Vec<Duration>) -> (Duration, Duration) {
 #[ignore = "measures time: needs a quiet machine and a release build"]
 async fn a_thousand_trips_cost_calls_nothing_with_a_dead_receiver() {
     let provider = Provider::start(Script::new()).unwrap();
-    let dead = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let dead = ClosedPort::new().unwrap();
     let with = format!(
-        "{REJECTING}[alerts.channels.ops]\ntype = \"webhook\"\nurl = \"http://{dead}/\"\nallow_private = true\n\
+        "{REJECTING}[alerts.channels.ops]\ntype = \"webhook\"\nurl = \"http://{}/\"\nallow_private = true\n\
          [[alerts.rules]]\non = \"loop_detected\"\ncooldown_minutes = 0\n[[alerts.rules]]\non = \"error_rate\"\n\
-         [[alerts.rules]]\non = \"agent_down\"\n"
+         [[alerts.rules]]\non = \"agent_down\"\n",
+        dead.address
     );
     let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let binaries =

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sprag_core::event::{Ending, EventKind};
-use sprag_testkit::client;
+use sprag_testkit::{ClosedPort, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -86,12 +86,9 @@ async fn a_stream_of_events_passes_as_it_comes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_is_slow_or_away_is_told_with_the_name_of_the_route() {
-    let away = {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap()
-    };
+    let away = ClosedPort::new().unwrap();
     let keys = "timeouts = { first_byte_ms = 100 }";
-    let rest = format!("[[routes]]\nname = \"gone\"\npath = \"/gone\"\nupstream = \"http://{away}\"");
+    let rest = format!("[[routes]]\nname = \"gone\"\npath = \"/gone\"\nupstream = \"http://{}\"", away.address);
     let tools = Tools::start(keys, &rest).await;
     let slow = tools.get("/v1/tools/x", &[("x-mock-hold", "")]).await;
     tools.server.gate().open();
