@@ -170,7 +170,7 @@ pub fn killed(kill: &Kill) -> Refusal {
         .with("killed_at", kill.at.to_rfc3339())
         .with("killed_scope", kill.scope.to_string());
     if let Some(proof) = &kill.proof {
-        refusal = refusal.with("proof", proof.clone());
+        refusal = refusal.with("proof", proof.value());
     }
     refusal
 }

@@ -1,8 +1,8 @@
 //! Kill records: what is stopped, why, by whom, and until when.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::kept_proof::KeptProof;
 use super::scope::KillScope;
 use crate::id::{AgentName, RunId};
 use crate::limits::KILL_REASON_BYTES;
@@ -29,7 +29,7 @@ pub struct Kill {
     pub expires_at: Option<Timestamp>,
     /// What it rests on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proof: Option<Value>,
+    pub proof: Option<KeptProof>,
 }
 
 /// Whether a stop is final.

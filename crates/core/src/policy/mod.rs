@@ -5,6 +5,7 @@ mod budget;
 mod calendar;
 mod hours;
 mod judge;
+mod kept_proof;
 mod key;
 mod kill;
 mod kills;
@@ -26,6 +27,7 @@ pub use budget::{
 pub use calendar::{BadZone, Span, Zone};
 pub use hours::{BadHours, Hours, HoursWindow};
 pub use judge::{Facts, Judgement, Permit, Weighed, judge, killed};
+pub use kept_proof::KeptProof;
 pub use key::{KEY_PREFIX, KeyProblem, KeyState, PreviousSecret, SecretPlace, VirtualKey, check as check_key};
 pub use kill::{Kill, KillKind, bounded_reason};
 pub use kills::{Kills, Subject};

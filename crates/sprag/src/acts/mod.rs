@@ -18,7 +18,9 @@ use sprag_core::event::{Act, ActKind, Event, EventKind, RunOrigin, RunRecord};
 use sprag_core::id::AgentName;
 use sprag_core::limits::KILL_CLUES;
 use sprag_core::money::NanoUsd;
-use sprag_core::policy::{ALWAYS, AccountId, Consequence, DeactivatedBy, Kill, KillKind, KillScope, bounded_reason};
+use sprag_core::policy::{
+    ALWAYS, AccountId, Consequence, DeactivatedBy, KeptProof, Kill, KillKind, KillScope, bounded_reason,
+};
 use sprag_core::time::Timestamp;
 use sprag_store::catalog::Mark;
 use sprag_store::shared::Change;
@@ -151,7 +153,16 @@ impl App {
         let now = self.clock.now();
         let KillOrder { scope, kind, reason, by, expires_at, proof } = order;
         let (reason, id) = (bounded_reason(&reason), self.ids.kill(now));
-        let kill = Kill { id: id.clone(), scope: scope.clone(), kind, reason, by, at: now, expires_at, proof };
+        let kill = Kill {
+            id: id.clone(),
+            scope: scope.clone(),
+            kind,
+            reason,
+            by,
+            at: now,
+            expires_at,
+            proof: proof.map(Into::into),
+        };
         let run = kill.run().map(|(agent, run)| RunKey { agent: agent.clone(), id: run.clone() });
         let clues = run.as_ref().map(|run| self.state.clues_of(run, KILL_CLUES)).unwrap_or_default();
         let killed = self.catalog.kill(kill, &clues);
@@ -242,7 +253,7 @@ fn act_of(kill: &Kill, what: ActKind, by: String) -> Act {
         by,
         target: kill.scope.to_string(),
         reason: kill.reason.clone(),
-        proof: kill.proof.clone(),
+        proof: kill.proof.as_ref().map(KeptProof::value),
         expires_at: kill.expires_at,
         detail: None,
     }

@@ -43,7 +43,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use sprag_core::limits::{ADMIN_BODY_BYTES, LIVE_FOLLOWERS};
-use sprag_core::policy::{KillKind, KillScope};
+use sprag_core::policy::{KeptProof, KillKind, KillScope};
 use sprag_core::time::Timestamp;
 use sprag_store::history::{RunRow, RunStatus, RunStopped};
 use tokio::sync::Semaphore;
@@ -129,7 +129,7 @@ impl Admin {
                     by: kill.by.clone(),
                     at: kill.at,
                     expires_at: kill.expires_at,
-                    proof: kill.proof.clone(),
+                    proof: kill.proof.as_ref().map(KeptProof::value),
                     through,
                 });
             }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use sprag_core::policy::{AgentStanding, Kill, KillKind, KillScope};
+use sprag_core::policy::{AgentStanding, KeptProof, Kill, KillKind, KillScope};
 use sprag_store::{Catalog, RunKey, StoreError};
 
 use super::tally::{Stop, Tally};
@@ -95,7 +95,7 @@ fn heed(kill: &Kill, run: &RunKey, tally: &Tally) {
         run: kill.run().map(|(_, id)| id.for_caller().to_owned()),
         reason: kill.reason.clone(),
         summary: Some(format!("{done} by {} while it ran", kill.by)),
-        proof: kill.proof.clone(),
+        proof: kill.proof.as_ref().map(KeptProof::value),
     };
     match kill.kind == KillKind::Kill && is_whole {
         true => tally.end(stop),

@@ -33,7 +33,7 @@ fn kill(scope: &str, at: i64) -> Kill {
         by: "anna".into(),
         at: Timestamp(at),
         expires_at: None,
-        proof: Some(json!({"steps": [1, 2]})),
+        proof: Some(json!({"steps": [1, 2]}).into()),
     }
 }
 

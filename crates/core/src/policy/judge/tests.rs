@@ -42,7 +42,7 @@ fn kill(kind: KillKind, scope: &str) -> Kill {
         by: "sprag".into(),
         at: Timestamp(1_700_000_000_000),
         expires_at: None,
-        proof: Some(json!({"value": 31})),
+        proof: Some(json!({"value": 31}).into()),
     }
 }
 

@@ -16,7 +16,7 @@ fn kill_row() -> Row {
         by: "anna".into(),
         at: Timestamp(5),
         expires_at: None,
-        proof: Some(json!({"steps": [1, 2]})),
+        proof: Some(json!({"steps": [1, 2]}).into()),
     };
     let name = RowName::kill(&kill.scope);
     let content = Some(Content::Kill(Box::new(kill), vec![0, 7, u64::MAX]));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sprag_core::policy::{Kill, KillKind};
+use sprag_core::policy::{KeptProof, Kill, KillKind};
 use sprag_store::history::RunStopped;
 use utoipa::ToSchema;
 
@@ -80,7 +80,7 @@ impl From<&Kill> for KillRecord {
             by: kill.by.clone(),
             at: kill.at.to_rfc3339(),
             expires_at: kill.expires_at.map(|end| end.to_rfc3339()),
-            proof: kill.proof.clone(),
+            proof: kill.proof.as_ref().map(KeptProof::value),
         }
     }
 }
