@@ -121,7 +121,8 @@ impl App {
         let tell = move |generation| {
             teller.send_replace(generation);
         };
-        let catalog = Arc::new(Catalog::open(data.clone(), Bounds::default(), clock.now(), tell)?);
+        let bounds = Bounds { killed_runs: settings.runs.max_killed, ..Bounds::default() };
+        let catalog = Arc::new(Catalog::open(data.clone(), bounds, clock.now(), tell)?);
         let alerts = Alerts::new(Outbox::open(data.clone())?, &settings.alerts)?;
         let links = Links::open(data.clone())?;
         let history = History::open(data, history_settings(&settings))?;

@@ -1,7 +1,7 @@
 //! Mixed traffic for a long time, to see whether anything grows: memory, open files, the spool, the database.
 //!
 //! Runs come at an even pace. What is kept for a while is kept for a short one here (`runs.idle_minutes`,
-//! `events.max_db_mib`), so that everything has come and gone several times before the end.
+//! `runs.max_killed`, `events.max_db_mib`), so that everything has come and gone several times before the end.
 
 mod report;
 mod samples;
@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
     /// Runs in that time.
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 300_000)]
     runs: u64,
     /// Leave the choice of cores to the system.
     #[arg(long)]
@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 const SAMPLES: u32 = 120;
-const CONFIG: &str = "[runs]\nidle_minutes = 1\n[events]\nmax_db_mib = 64\n";
+const CONFIG: &str = "[runs]\nidle_minutes = 1\nmax_killed = 1000\n[events]\nmax_db_mib = 64\n";
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     if options.minutes < 1.0 {

@@ -10,12 +10,14 @@ use crate::process;
 const WARM_UP: f64 = 0.4;
 /// Runs after which what is bounded (clues, marks, items that were looked at) is full. With fewer before the end of the
 /// warm-up, memory grows because it may.
-const FILLED_BY_RUNS: u64 = 40_000;
+const FILLED_BY_RUNS: u64 = 100_000;
 /// What memory may grow after that, by the line through its samples: a share of it, and not less than so much.
 const GROWTH: f64 = 0.05;
 const GROWTH_MIB: f64 = 4.0;
-/// What `events.max_db_mib` is set to, with room for the journal beside it and for the catalog.
-const DATABASE_MIB: f64 = 64.0 + 48.0;
+/// What `events.max_db_mib` is set to, with room for the journal beside it.
+const DATABASE_MIB: f64 = 64.0 + 32.0;
+/// A thousand killed runs, each with its proof and its clues, and the journal.
+const CATALOG_MIB: f64 = 16.0;
 const SPOOL_MIB: f64 = 64.0;
 /// More than at the beginning, when the load is over: connections to the provider that are kept.
 const LEFT_OPEN: usize = 300;
@@ -43,6 +45,8 @@ impl<'a> Report<'a> {
         let mean = warm.iter().map(|sample| sample.rss_mib).sum::<f64>() / warm.len().max(1) as f64;
         let most = |of: fn(&Sample) -> f64| samples.iter().map(of).fold(0.0, f64::max);
         let (database, spool) = (most(|sample| sample.database_mib), most(|sample| sample.spool_mib));
+        let catalog = most(|sample| sample.catalog_mib);
+        let refused = counts.refused.load(Ordering::Relaxed);
         let files = most(|sample| sample.open_files as f64);
         let begun = samples.first().map_or(0, |first| first.open_files);
         let failed = counts.broken.load(Ordering::Relaxed);
@@ -62,6 +66,10 @@ impl<'a> Report<'a> {
             ),
             (spool <= SPOOL_MIB, format!("spool: {spool:.1} MiB at most, {:.1} MiB at the end", last.spool_mib)),
             (database <= DATABASE_MIB, format!("database with its journals: {database:.1} MiB at most, of 64 MiB set")),
+            (
+                catalog <= CATALOG_MIB,
+                format!("catalog with its journal: {catalog:.1} MiB at most; {refused} calls were refused"),
+            ),
             (failed == 0, format!("calls that broke without a reason: {failed}")),
         ];
         Report { samples, last, counts, minutes, verdicts }
@@ -83,8 +91,8 @@ impl<'a> Report<'a> {
         let mut text = format!(
             "# Soak\n\n{}; {:.0} minutes of mixed traffic.\n\n{}\n\
              {} runs, {} calls: {} answered, {} refused by Sprag, {} failed by the provider as it was told, {} streams cut by it, {} left by \
-             the client.\n\nRuns end after a minute without calls here and the database has 64 MiB, so that everything comes and goes.\n\n\
-             | minutes | runs | calls | RSS MiB | open files | spool files | spool MiB | database MiB |\n|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+             the client.\n\nRuns end after a minute without calls here, a thousand killed ones are remembered and the database has 64 MiB, so that everything comes and goes.\n\n\
+             | minutes | runs | calls | RSS MiB | open files | spool files | spool MiB | database MiB | catalog MiB |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
             process::machine(),
             self.minutes,
             self.verdicts(),
@@ -99,7 +107,7 @@ impl<'a> Report<'a> {
         let every = self.samples.len().div_ceil(ROWS).max(1);
         for sample in self.samples.iter().step_by(every).chain([self.last]) {
             text.push_str(&format!(
-                "| {:.1} | {} | {} | {:.1} | {} | {} | {:.1} | {:.1} |\n",
+                "| {:.1} | {} | {} | {:.1} | {} | {} | {:.1} | {:.1} | {:.1} |\n",
                 sample.minutes,
                 sample.runs,
                 sample.calls,
@@ -107,7 +115,8 @@ impl<'a> Report<'a> {
                 sample.open_files,
                 sample.spool_files,
                 sample.spool_mib,
-                sample.database_mib
+                sample.database_mib,
+                sample.catalog_mib
             ));
         }
         text

@@ -16,6 +16,7 @@ pub struct Sample {
     pub spool_files: u64,
     pub spool_mib: f64,
     pub database_mib: f64,
+    pub catalog_mib: f64,
     pub runs: u64,
     pub calls: u64,
 }
@@ -24,7 +25,8 @@ impl Sample {
     pub fn take(at: Duration, pid: i32, data: &Path, counts: &Counts) -> Sample {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let (spool_files, spool_bytes) = process::files(data, &|path| path.contains("/spool/"));
-        let (_, database_bytes) = process::files(data, &|path| path.contains(".db"));
+        let (_, database_bytes) = process::files(data, &|path| path.contains("/sprag.db"));
+        let (_, catalog_bytes) = process::files(data, &|path| path.contains("/catalog.db"));
         Sample {
             minutes: at.as_secs_f64() / 60.0,
             rss_mib: process::memory(&[pid]).rss_kib as f64 / 1024.0,
@@ -32,6 +34,7 @@ impl Sample {
             spool_files,
             spool_mib: mib(spool_bytes),
             database_mib: mib(database_bytes),
+            catalog_mib: mib(catalog_bytes),
             runs: counts.runs.load(Ordering::Relaxed),
             calls: counts.calls.load(Ordering::Relaxed),
         }

@@ -186,6 +186,8 @@ pub struct Runs {
     pub sources: Vec<RunOrigin>,
     /// A run without calls for this long is over.
     pub idle: Duration,
+    /// Killed runs that are remembered.
+    pub max_killed: usize,
     /// The run of the command that all calls come from, where there is one. No file says so: `sprag run` does.
     pub command: Option<RunId>,
 }

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sprag_core::event::RunOrigin;
+use sprag_core::limits::KILLED_RUNS;
 
 pub use alerts::{AlertChannel, AlertRule, Alerts, ChannelType, MailSecurity};
 pub use budget::{AgentBudget, Budget, GlobalBudget, Reserve, Stage, StageAction};
@@ -167,6 +168,9 @@ pub struct Runs {
     /// A run without calls for this long is over.
     #[schemars(range(min = 1, max = 10080))]
     pub idle_minutes: u64,
+    /// Killed runs that are remembered. The oldest leave first, and may then go on.
+    #[schemars(range(min = 100, max = 1_000_000))]
+    pub max_killed: usize,
 }
 
 /// One way to tell the run of a call.
@@ -261,7 +265,11 @@ impl Default for Routing {
 impl Default for Runs {
     fn default() -> Runs {
         use RunSource::{Conversation, Declared, Previous, Session, Trace};
-        Runs { sources: vec![Declared, Session, Previous, Trace, Conversation], idle_minutes: 60 }
+        Runs {
+            sources: vec![Declared, Session, Previous, Trace, Conversation],
+            idle_minutes: 60,
+            max_killed: KILLED_RUNS,
+        }
     }
 }
 

@@ -79,6 +79,7 @@ pub(crate) fn resolve(file: &File, environment: &Environment) -> Result<Settings
             command: None,
             sources: sorted(&file.runs.sources).into_iter().map(RunOrigin::from).collect(),
             idle: Duration::from_secs(file.runs.idle_minutes.saturating_mul(60)),
+            max_killed: file.runs.max_killed,
         },
         policies,
         dlp,
