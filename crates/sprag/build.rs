@@ -1,10 +1,17 @@
-//! Puts into the program what `sprag --version` says about its build.
+//! Puts into the program what `sprag --version` says about its build, and into a release for Linux an order of its functions.
 //!
 //! No name begins with `SPRAG_`: cargo gives these to tests as variables, and those are keys of the configuration.
 //! Only a release looks at the commit: otherwise every commit would compile the whole program again.
 
+use std::collections::BTreeSet;
 use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
+
+/// Functions that run in calls and at a start, one a line; `bench/order` writes it.
+const AT_START: &str = "order.txt";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -18,6 +25,62 @@ fn main() {
     println!("cargo::rustc-env=BUILT_TARGET={target}");
     println!("cargo::rustc-env=BUILT_PROFILE={profile}");
     println!("cargo::rustc-env=BUILT_RUSTC={rustc}");
+    println!("cargo::rerun-if-changed={AT_START}");
+    println!("cargo::rerun-if-env-changed=BUILD_ORDER");
+    if profile == "release" && takes_an_order() {
+        order_functions();
+    }
+}
+
+/// Whether the linker can be given an order. The one of GNU and the one of LLVM can; what else there is refuses the script.
+fn takes_an_order() -> bool {
+    let of = |name: &str| env::var(name).unwrap_or_default();
+    let chosen = of("CARGO_ENCODED_RUSTFLAGS") + &of("RUSTC_LINKER");
+    let is_other = ["mold", "wild", "gold"].iter().any(|other| chosen.contains(other));
+    of("CARGO_CFG_TARGET_OS") == "linux" && !is_other && of("BUILD_ORDER") != "off"
+}
+
+/// Has the linker put what runs at a start side by side: the system brings a program into memory in stretches of 64 KB, and
+/// touches nearly all of them where those functions lie anywhere.
+///
+/// A name ends with a hash that another compiler or another version of a library changes. So after the very functions come
+/// those that have the same name but for the hash: a list that is out of date costs some MB and nothing else. A part of the
+/// list, which begins with `#`, stays together.
+fn order_functions() {
+    let Ok(list) = fs::read_to_string(AT_START) else { return };
+    // Of each part.
+    let (mut exact, mut alike, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let add = |to: &mut String, pattern: &str| {
+        let _ = writeln!(to, "      .text.{pattern} .text.unlikely.{pattern}");
+    };
+    for part in list.split('#') {
+        let (mut own, mut others) = (String::new(), String::new());
+        for name in part.lines().skip(1) {
+            match name.rfind("17h").filter(|_| name.starts_with("_ZN")) {
+                // Whatever optimisation at link time puts behind it.
+                Some(hash) => {
+                    add(&mut own, &format!("{name}*"));
+                    if seen.insert(&name[..hash]) {
+                        add(&mut others, &format!("{}17h*", &name[..hash]));
+                    }
+                }
+                None => add(&mut own, name),
+            }
+        }
+        exact.push(own);
+        alike.push(others);
+    }
+    let groups: String = exact
+        .iter()
+        .chain(&alike)
+        .filter(|names| !names.is_empty())
+        .map(|names| format!("    *(\n{names}    )\n"))
+        .collect();
+    let script = format!("SECTIONS\n{{\n  .text.at_start :\n  {{\n{groups}  }}\n}}\nINSERT BEFORE .text;\n");
+    let file = Path::new(&env::var("OUT_DIR").unwrap_or_default()).join("order.ld");
+    if fs::write(&file, script).is_ok() {
+        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", file.display());
+    }
 }
 
 /// The commit, with its day; a mark where the files differ from it.

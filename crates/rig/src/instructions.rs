@@ -164,7 +164,7 @@ impl Counted {
         let nth = nth.context("there is no thread named history; whoever renamed it must change this too")?;
         // Valgrind counts threads as they begin, from 1 on.
         let counted = Counted { sprag, out, dumps: 0, history: format!("{:02}", nth + 1) };
-        counted.tell("instrumentation on")?;
+        tell(&counted.sprag, "instrumentation on")?;
         Ok(counted)
     }
 
@@ -179,12 +179,12 @@ impl Counted {
         let new_bytes = if load.bytes > 10_240 { 2048 } else { 400 };
         let mut plan = Plan::new(self.sprag.address, Prompt::chat(load.bytes, new_bytes, load.chunks.is_some(), 7));
         (plan.requests, plan.seconds, plan.timeout) = (load.requests, 600.0, Duration::from_secs(300));
-        self.tell("zero")?;
+        tell(&self.sprag, "zero")?;
         let seen = load::run(&plan)?;
         if let Some(complaint) = seen.complaint {
             bail!("{} of {} requests failed, such as: {complaint}", seen.failed, plan.requests);
         }
-        self.tell("dump")?;
+        tell(&self.sprag, "dump")?;
         self.dumps += 1;
         // One file for each thread: NAME.DUMP-THREAD.
         let begins = format!("{}.{}-", self.out.display(), self.dumps);
@@ -197,16 +197,16 @@ impl Counted {
         }
         Ok(counts)
     }
+}
 
-    /// Has valgrind do something, and waits until it has.
-    fn tell(&self, what: &str) -> Result<()> {
-        let pid = format!("--pid={}", self.sprag.pid());
-        let told = Command::new("vgdb").arg(pid).args(what.split(' ')).output().context("vgdb is missing")?;
-        if !told.status.success() {
-            bail!("valgrind does not listen to {what:?}: {}", String::from_utf8_lossy(&told.stderr));
-        }
-        Ok(())
+/// Has the valgrind that a Sprag runs under do something, and waits until it has.
+pub fn tell(sprag: &Proxy, what: &str) -> Result<()> {
+    let pid = format!("--pid={}", sprag.pid());
+    let told = Command::new("vgdb").arg(pid).args(what.split(' ')).output().context("vgdb is missing")?;
+    if !told.status.success() {
+        bail!("valgrind does not listen to {what:?}: {}", String::from_utf8_lossy(&told.stderr));
     }
+    Ok(())
 }
 
 fn read_limits(file: &Path) -> Result<BTreeMap<String, u64>> {

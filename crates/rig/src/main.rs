@@ -1,7 +1,7 @@
 //! The measuring side of Sprag: a mock provider, a load generator, and what puts the two around a proxy.
 //!
 //! `compare` measures Sprag beside nginx and holds it against the goals, `clicks` calls while somebody looks at pages, `soak` looks for what grows, `instructions`
-//! counts under valgrind, `mock` and `load` are the two ends alone, for a proxy that somebody else has started.
+//! counts under valgrind, `order` lists what runs at a start, `mock` and `load` are the two ends alone, for a proxy that somebody else has started.
 //! Nothing here is a part of the program.
 
 mod clicks;
@@ -10,6 +10,7 @@ mod cpu_clock;
 mod instructions;
 mod load;
 mod mock;
+mod order;
 mod process;
 mod prompt;
 mod soak;
@@ -39,6 +40,8 @@ enum What {
     Soak(soak::Options),
     /// Instructions of whole requests, under valgrind.
     Instructions(instructions::Options),
+    /// The functions that run at a start, for the linker.
+    Order(order::Options),
     /// A provider that answers at once, until it is interrupted.
     Mock {
         #[arg(long, default_value = "127.0.0.1:19400")]
@@ -56,6 +59,7 @@ fn main() -> Result<ExitCode> {
         What::Clicks(options) => clicks::run(&options),
         What::Soak(options) => soak::run(&options),
         What::Instructions(options) => instructions::run(&options),
+        What::Order(options) => order::run(&options),
         What::Mock { listen, shape } => {
             let mock = mock::Mock::start(listen)?;
             mock.set(shape);
