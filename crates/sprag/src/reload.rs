@@ -1,6 +1,6 @@
 //! A new configuration for a running Sprag: on SIGHUP, and when the file changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,20 +28,16 @@ pub struct Reloaded {
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// Reloads whenever asked to, for as long as the program runs. `read` is the file as it was loaded: a change before the
-/// watch began counts too.
+/// watch began counts too. A file that is not there yet counts from the moment that somebody writes it.
 ///
 /// # Errors
 /// When SIGHUP cannot be caught.
-pub async fn reload_forever(
-    app: Arc<App>,
-    sources: Sources,
-    file: Option<PathBuf>,
-    read: Option<Vec<u8>>,
-) -> std::io::Result<()> {
+pub async fn reload_forever(app: Arc<App>, sources: Sources, read: Option<Vec<u8>>) -> std::io::Result<()> {
     let mut hangups = signal(SignalKind::hangup())?;
     let (changed, mut changes) = mpsc::channel(1);
-    let _watcher = file.as_deref().and_then(|file| watch(file, changed));
-    let content = || file.as_deref().and_then(|file| std::fs::read(file).ok());
+    let file = sources.place();
+    let _watcher = watch(&file, changed);
+    let content = || std::fs::read(&file).ok();
     let mut loaded = content();
     if loaded != read {
         reload(&app, &sources);

@@ -20,7 +20,7 @@ use serde_json::Value;
 use sprag_core::limits::COMMAND_ANSWER_BYTES;
 use tokio::net::TcpStream;
 
-use crate::config::{Flags, Secret, Settings, Sources, kept_admin_token, load};
+use crate::config::{Flags, Reads, Secret, Settings, Sources, kept_admin_token, load};
 use crate::show;
 
 /// Where to ask, and how to print the answer.
@@ -70,9 +70,9 @@ impl Asking {
             ..Flags::default()
         };
         let settings = settings(flags)?;
-        let token = token(&settings)?;
+        let token = token(&settings);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let asked = fetch(reachable(settings.admin.listen), method, target, body, &token);
+        let asked = fetch(reachable(settings.admin.listen), method, target, body, token);
         let answer = runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await });
         answer.with_context(|| format!("no answer from {} within 15 seconds", settings.admin.listen))?
     }
@@ -105,7 +105,11 @@ fn settings(flags: Flags) -> Result<Settings> {
         Ok(loaded) => return Ok(loaded.settings),
         Err(problems) => problems,
     };
-    let Ok(loaded) = load(&sources.without_file()) else { return Err(problems.into()) };
+    // What is wrong need not concern a command: the key of a provider is in the service's environment, and not in this one.
+    if let Ok(loaded) = load(&sources.reading(Reads::WhereItIs)) {
+        return Ok(loaded.settings);
+    }
+    let Ok(loaded) = load(&sources.reading(Reads::Nothing)) else { return Err(problems.into()) };
     let _ =
         writeln!(std::io::stderr(), "sprag: the configuration has problems and is not used; `sprag check` names them");
     Ok(loaded.settings)
@@ -141,10 +145,18 @@ fn target(path: &[&str], params: &[(&str, Option<&str>)]) -> String {
     if query.is_empty() { target } else { format!("{target}?{query}") }
 }
 
-async fn fetch(address: SocketAddr, method: Method, target: String, body: Bytes, token: &Secret) -> Result<Answer> {
+async fn fetch(
+    address: SocketAddr,
+    method: Method,
+    target: String,
+    body: Bytes,
+    token: Result<Secret>,
+) -> Result<Answer> {
     let stream = TcpStream::connect(address).await.with_context(|| {
         format!("nothing listens on {address}; start Sprag with `sprag`, or say where it listens with --admin ADDR")
     })?;
+    // Where nothing runs there need not be a token either.
+    let token = token?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let request = Request::builder()

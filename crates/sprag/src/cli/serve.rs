@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) fn serve(flags: Flags) -> Result<ExitCode> {
     let sources = Sources::process(flags);
-    let Loaded { settings, warnings, file } = load(&sources)?;
-    let read = file.as_deref().and_then(|file| std::fs::read(file).ok());
+    let Loaded { settings, warnings, .. } = load(&sources)?;
+    let read = std::fs::read(sources.place()).ok();
     logging::set_up(&settings.log)?;
     core_file::forbid();
     for warning in &warnings {
@@ -39,7 +39,7 @@ pub(super) fn serve(flags: Flags) -> Result<ExitCode> {
         server.greet(&mut std::io::stdout().lock())?;
         let shutdown = CancellationToken::new();
         tokio::spawn(cancel_on_signal(shutdown.clone())?);
-        tokio::spawn(reload_forever(app, sources, file, read));
+        tokio::spawn(reload_forever(app, sources, read));
         server.run(shutdown).await
     })?;
     Ok(ExitCode::SUCCESS)

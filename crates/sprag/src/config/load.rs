@@ -32,8 +32,21 @@ pub struct Sources {
     pub environment: Environment,
     /// Where `sprag.toml` is looked for when nobody names a file.
     pub dir: PathBuf,
-    /// No file is read, even if one is named.
-    pub ignores_file: bool,
+    /// How much of the file is read.
+    pub reads: Reads,
+}
+
+/// What is taken from the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// All of it.
+    #[default]
+    Everything,
+    /// What a running Sprag is found by: where its admin side listens, its tokens and its data directory. What else it says
+    /// may hold only where that one runs, such as a key of a provider in a variable.
+    WhereItIs,
+    /// Nothing, even if one is named.
+    Nothing,
 }
 
 /// A configuration that can be used.
@@ -49,6 +62,8 @@ pub struct Loaded {
 
 /// Keys of which only one can hold; one from the environment replaces those in the file.
 const ALTERNATIVES: [&str; 3] = ["api_key", "api_key_env", "api_key_file"];
+/// Sections that say where a running Sprag is.
+const WHERE_IT_IS: [&str; 2] = ["admin", "data"];
 /// The one key that a flag sets and that has to be one of several words.
 const CHOICE: &str = "dialect";
 
@@ -56,23 +71,36 @@ impl Sources {
     /// The flags given, the environment and the working directory of this process.
     #[must_use]
     pub fn process(flags: Flags) -> Sources {
-        Sources { flags, environment: Environment::process(), dir: PathBuf::from("."), ignores_file: false }
+        Sources { flags, environment: Environment::process(), dir: PathBuf::from("."), reads: Reads::Everything }
     }
 
-    /// The same without any file.
+    /// The same, with less of the file.
     #[must_use]
-    pub fn without_file(&self) -> Sources {
-        Sources { ignores_file: true, ..self.clone() }
+    pub fn reading(&self, reads: Reads) -> Sources {
+        Sources { reads, ..self.clone() }
     }
 
     /// The file to read: `--config`, `SPRAG_CONFIG`, or `sprag.toml` if there is one.
     #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
-        if self.ignores_file {
+        if self.reads == Reads::Nothing {
             return None;
         }
-        let named = self.flags.config.clone().or_else(|| self.environment.get("SPRAG_CONFIG").map(PathBuf::from));
-        named.or_else(|| Some(self.dir.join("sprag.toml")).filter(|path| path.exists()))
+        self.named_file().or_else(|| Some(self.usual_file()).filter(|path| path.exists()))
+    }
+
+    /// Where the file is, or where one would be found once somebody writes it.
+    #[must_use]
+    pub fn place(&self) -> PathBuf {
+        self.named_file().unwrap_or_else(|| self.usual_file())
+    }
+
+    fn named_file(&self) -> Option<PathBuf> {
+        self.flags.config.clone().or_else(|| self.environment.get("SPRAG_CONFIG").map(PathBuf::from))
+    }
+
+    fn usual_file(&self) -> PathBuf {
+        self.dir.join("sprag.toml")
     }
 }
 
@@ -83,7 +111,7 @@ impl Sources {
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     let file = sources.file();
     let document = match &file {
-        Some(path) => read_document(path).map_err(Problems)?,
+        Some(path) => read_document(path, sources.reads).map_err(Problems)?,
         None => Document::parse("", "").map_err(Problems)?,
     };
     let document = Arc::new(document);
@@ -156,6 +184,7 @@ pub fn needs_restart(old: &Settings, new: &Settings) -> Vec<&'static str> {
         ("admin.token", old.admin.token != new.admin.token),
         ("admin.viewer_token", old.admin.viewer_token != new.admin.viewer_token),
         ("data.dir", old.data_dir != new.data_dir),
+        ("runs.max_killed", old.runs.max_killed != new.runs.max_killed),
         ("state.redis", old.state.redis != new.state.redis),
         ("state.timeout_ms", old.state.timeout != new.state.timeout),
         ("events", old.events != new.events),
@@ -177,12 +206,15 @@ pub(super) fn read_bounded(path: &Path, max: u64) -> Result<String, String> {
     Ok(text)
 }
 
-fn read_document(path: &Path) -> Result<Document, Vec<Problem>> {
+fn read_document(path: &Path, reads: Reads) -> Result<Document, Vec<Problem>> {
     let name = path.strip_prefix("./").unwrap_or(path).display().to_string();
-    match read_bounded(path, limits::CONFIG_BYTES) {
-        Ok(text) => Document::parse(&name, text.strip_prefix('\u{feff}').unwrap_or(&text)),
-        Err(message) => Err(vec![Problem { file: Some(name), ..Problem::value("", message) }]),
+    let text = read_bounded(path, limits::CONFIG_BYTES)
+        .map_err(|message| vec![Problem { file: Some(name.clone()), ..Problem::value("", message) }])?;
+    let mut document = Document::parse(&name, text.strip_prefix('\u{feff}').unwrap_or(&text))?;
+    if reads == Reads::WhereItIs {
+        document.table.retain(|section, _| WHERE_IT_IS.contains(&section));
     }
+    Ok(document)
 }
 
 /// The values of all layers so far, and who set them.

@@ -44,7 +44,7 @@ pub use alerts::{Alerts, Channel, Mail, SecretUrl, Target};
 pub use base_url::BaseUrl;
 pub use environment::Environment;
 pub use flags::{Flags, ProviderFlag};
-pub use load::{Loaded, Sources, load, needs_restart};
+pub use load::{Loaded, Reads, Sources, load, needs_restart};
 pub use presets::{PRESETS, Preset, is_reserved, preset};
 pub use problem::{Level, Problem, Problems};
 pub use route_rule::{PathSelector, RouteRule};

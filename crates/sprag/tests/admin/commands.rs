@@ -113,6 +113,28 @@ async fn the_token_is_found_in_the_data_directory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_running_sprag_is_found_by_a_file_that_only_it_can_use_whole() {
+    let provider = sprag_testkit::Provider::start(sprag_testkit::Script::new()).unwrap();
+    let running = crate::sprag::Sprag::start(&provider).await;
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("sprag.toml");
+    let (admin, data) = (running.admin.to_string(), running.data.path().display().to_string());
+    // The variable is set where the service runs, and not here.
+    let text = format!(
+        "[admin]\nlisten = \"{admin}\"\n[data]\ndir = \"{data}\"\n[providers.openai]\napi_key_env = \"NOT_SET_HERE\"\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let file = file.display().to_string();
+    let output = sprag(&["status", "--config", &file], None).await;
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    // What says where it is must be right.
+    std::fs::write(&file, "[admin]\nlisten = \"nowhere\"\n").unwrap();
+    let output = sprag(&["status", "--config", &file, "--admin", &admin, "--data", &data], None).await;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.is_empty(), "the flag says it: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_goes_wrong_comes_with_what_to_do() {
     let world = World::start().await;
     let admin = world.sprag.admin.to_string();
@@ -127,6 +149,8 @@ async fn what_goes_wrong_comes_with_what_to_do() {
     let closed = port.address.to_string();
     let nobody = complaint(&["status", "--admin", &closed], Some(TOKEN)).await;
     assert!(nobody.contains(&format!("nothing listens on {closed}; start Sprag with `sprag`")), "{nobody}");
+    let before_the_first_start = complaint(&["status", "--admin", &closed], None).await;
+    assert!(before_the_first_start.contains("start Sprag with `sprag`"), "{before_the_first_start}");
     let typo = sprag(&["runs", "--limit", "0"], Some(TOKEN)).await;
     assert_eq!(typo.status.code(), Some(2));
 }

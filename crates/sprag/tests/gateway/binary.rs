@@ -27,9 +27,21 @@ impl Binary {
     /// Starts with its files in `home`. `more` stands in the configuration beside the usual.
     pub(crate) fn start(home: &Path, provider: &Provider, more: &str) -> Binary {
         fs::write(home.join("sprag.toml"), config(provider, home, more)).unwrap();
+        let file = home.join("sprag.toml").display().to_string();
+        Binary::started(home, &["--config", &file])
+    }
+
+    /// Starts in `home` without a file.
+    pub(crate) fn start_bare(home: &Path) -> Binary {
+        let data = home.join("data").display().to_string();
+        Binary::started(home, &["--data", &data, "--proxy", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+    }
+
+    fn started(home: &Path, arguments: &[&str]) -> Binary {
         let child = Command::new(env!("CARGO_BIN_EXE_sprag"))
-            .args(["serve", "--config"])
-            .arg(home.join("sprag.toml"))
+            .arg("serve")
+            .args(arguments)
+            .current_dir(home)
             .stdout(File::create(home.join("stdout")).unwrap())
             .stderr(File::create(home.join("stderr")).unwrap())
             .env_remove("RUST_LOG")

@@ -19,6 +19,18 @@ async fn status_of(binary: &Binary, path: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_written_after_the_start_is_taken_up() {
+    let provider = Provider::start(Script::always(Reply::raw(200, "text/plain", "the new one"))).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let binary = Binary::start_bare(home.path());
+    assert_eq!(status_of(&binary, "/second/x").await, 404);
+    let text = format!("providers.second.base_url = \"{}\"\nproviders.second.dialect = \"openai\"", provider.url());
+    fs::write(home.path().join("sprag.toml"), text).unwrap();
+    binary.says("configuration reloaded", 1).await;
+    assert_eq!(client::get(binary.url("/second/x")).fetch().await.unwrap().body, "the new one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_provider_takes_effect_and_open_streams_go_on() {
     let provider = Provider::start(Script::new()).unwrap();
     let second = Provider::start(Script::always(Reply::raw(200, "text/plain", "the second"))).unwrap();
