@@ -30,8 +30,8 @@ impl Server {
     /// When a port is taken, or the admin token can be neither read nor written, or is the viewers' too.
     pub async fn bind(app: Arc<App>) -> Result<Server> {
         let settings = app.settings.load_full();
-        let proxy = bind(settings.proxy.listen, "proxy.listen").await?;
-        let admin = bind(settings.admin.listen, "admin.listen").await?;
+        let proxy = bind(settings.proxy.listen, "proxy.listen", "--proxy").await?;
+        let admin = bind(settings.admin.listen, "admin.listen", "--admin").await?;
         let token = match &settings.admin.token {
             Some(token) => KeptToken { token: token.clone(), is_new: false },
             None => keep_admin_token(&settings.data_dir).context("keeping the admin token")?,
@@ -160,9 +160,9 @@ impl Server {
     }
 }
 
-async fn bind(addr: SocketAddr, key: &str) -> Result<TcpListener> {
+async fn bind(addr: SocketAddr, key: &str, flag: &str) -> Result<TcpListener> {
     TcpListener::bind(addr).await.with_context(|| {
-        format!("cannot listen on {addr}; is another Sprag running? Choose another address with `{key}` or its flag")
+        format!("cannot listen on {addr}; is another Sprag running? Choose another address with `{key}` or {flag}")
     })
 }
 

@@ -144,7 +144,10 @@ fn list(alerts: &Alerts) -> Result<()> {
     print(
         &COLUMNS,
         listing.items.into_iter().map(|record| {
-            let told = record.deliveries.iter().map(|to| format!("{} {}", to.channel, word(&to.state)));
+            let told = record.deliveries.iter().map(|to| match &to.error {
+                Some(why) => format!("{} {}: {}", to.channel, word(&to.state), show::plain(why)),
+                None => format!("{} {}", to.channel, word(&to.state)),
+            });
             let told = told.collect::<Vec<_>>().join(", ");
             vec![
                 record.alert.at,

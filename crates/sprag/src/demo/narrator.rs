@@ -84,7 +84,9 @@ impl<'a, W: Write> Narrator<'a, W> {
             return Ok(());
         }
         let time = self.time();
-        writeln!(self.out, "{time}  {} finished {} after {steps} steps, untouched", role.name(), run(role, task))?;
+        // Of others something was held up or hidden.
+        let untouched = if role.is_healthy() { ", untouched" } else { "" };
+        writeln!(self.out, "{time}  {} finished {} after {steps} steps{untouched}", role.name(), run(role, task))?;
         Ok(())
     }
 

@@ -146,6 +146,7 @@ async fn guard(asked: &Asked, prepared: Prepared, environment: &Environment) -> 
         Ok(started) => started,
         Err(error) => {
             status.end().await;
+            record(&app, &run, ActKind::EndCommand, &program.name());
             tally.close();
             home.leave(&main);
             return Ok(cannot_start(&program.name(), &error));

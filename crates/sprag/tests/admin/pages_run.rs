@@ -4,6 +4,7 @@ use serde_json::json;
 use sprag_core::loops::Mode;
 
 use crate::evidence::{healthy, stuck, watched, work};
+use crate::kills::done;
 use crate::world::{TOKEN, World, is_inert, links, text};
 
 const TASK: &str = "/run?agent=default&id=task";
@@ -157,6 +158,30 @@ async fn the_runs_above_and_below_are_one_tree() {
     let tree = part(&page, "<table class=\"tree\"", "</table>");
     assert_eq!(tree.matches("<bdi>many-").count(), 100, "as many as are listed");
     assert!(page.contains("There are more parts than are listed"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_shows_what_its_parts_did() {
+    let world = watched().await;
+    let command = json!({"id": "cmd-1", "step": 0, "origin": "declared"});
+    let act = |what: &str| json!({"kind": "admin", "run": command, "act": {"what": what, "by": "sprag run", "target": "run:default/cmd-1", "reason": ""}});
+    world.record(1_000, act("start_command"));
+    for step in 1..=3 {
+        let run = json!({"id": "part", "step": step, "origin": "declared", "parent": "cmd-1"});
+        world.record(1_000 + 1_000 * step, json!({"run": run, "cost": 2_000_000}));
+    }
+    world.record(5_000, act("end_command"));
+    let reason = "went in circles";
+    done(&world, "POST", "/runs/default/part/kill", &json!({"reason": reason})).await;
+    let page = text(&world.page("/run?agent=default&id=cmd-1").await);
+    let cards = part(&page, "<dl class=\"cards\"", "</dl>");
+    assert!(cards.contains("<dd>3</dd>") && cards.contains("$0.006") && cards.contains("all in its parts"), "{cards}");
+    assert!(!cards.contains("all went well") && !cards.contains("0 ms"), "{cards}");
+    let stopped = part(&page, "A part of it was", "</p>");
+    assert!(stopped.contains("killed") && stopped.contains("id=part") && stopped.contains(reason), "{stopped}");
+    for untrue in ["no longer on record", "has a known price", "What detection saw"] {
+        assert!(!page.contains(untrue), "{untrue}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::place::{Place, TOKEN};
 
@@ -56,7 +56,7 @@ async fn keys_are_made_listed_rotated_and_revoked() {
     );
     assert_eq!(place.refused(&[("x-api-key", secret_in(&rotated))]).await, "");
     let revoked: Value = serde_json::from_str(&printed(&place, &["keys", "revoke", id, "--json"]).await).unwrap();
-    assert_eq!(revoked["state"], "revoked");
+    assert_eq!((&revoked["state"], &revoked["previous"]), (&json!("revoked"), &Value::Null), "both secrets ended");
     assert!(printed(&place, &["keys"]).await.contains("revoked"), "it stays listed");
     let json: Value = serde_json::from_str(&printed(&place, &["keys", "--json"]).await).unwrap();
     assert_eq!(json["items"][0]["id"], id);

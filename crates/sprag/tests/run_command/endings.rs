@@ -3,6 +3,7 @@
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use sprag_core::event::ActKind;
 
 use crate::scene::{Scene, finish, finished, is_alive, wait_for};
 
@@ -34,6 +35,8 @@ fn what_cannot_be_started_is_said() {
     finish(&mut scene.sprag(&["--", "no-such-program"]))
         .assert_code(127)
         .assert_says("no-such-program: there is no such command");
+    let acts: Vec<_> = scene.events().iter().filter_map(|event| Some(event.act.as_ref()?.what)).collect();
+    assert_eq!(acts, [ActKind::StartCommand, ActKind::EndCommand], "it is over on record too");
     std::fs::write(scene.dir.path().join("plain.txt"), "not a program").unwrap();
     finish(&mut scene.sprag(&["--", "./plain.txt"])).assert_code(126).assert_says("chmod +x");
     finish(&mut scene.sprag(&["--budget", "0", "--", "true"]))

@@ -237,7 +237,9 @@ impl Admin {
     ) -> Result<Arc<Kill>, Problem> {
         let resumed = self.app.resume(run, operator.acting(by)?).await?;
         resumed.ok_or_else(|| {
-            Problem::conflict("this run was not killed itself; if its calls are refused, `kills` shows what stops them")
+            Problem::conflict(
+                "this run was not killed itself; if its calls are refused, `sprag kills` shows what stops them",
+            )
         })
     }
 }

@@ -117,7 +117,7 @@ async fn list(
         link::to("/agents", &[("q", Some(q.trim())), ("state", Some(&state)), ("cursor", cursor)])
     };
     let new =
-        Field::new("name", "Name").hint("letters, digits, and . _ - in between").brought(brought, &mut complaints);
+        Field::new("name", "Name").hint("1 to 64 letters, digits and . _ - : @").brought(brought, &mut complaints);
     let page = Agents {
         shell: admin.shell("agents", visitor),
         live: news_at(status, "/agents"),

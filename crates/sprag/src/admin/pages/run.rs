@@ -18,7 +18,7 @@ use sprag_core::loops::{Mode, Proof};
 use sprag_core::policy::KillScope;
 use sprag_core::time::Timestamp;
 use sprag_store::RunKey;
-use sprag_store::history::{EventFilter, History, RunRow, RunStopped, StepRow, WouldStop};
+use sprag_store::history::{EventFilter, History, RunRow, RunStatus, RunStopped, StepRow, WouldStop};
 use sprag_store::state::RunTotals;
 
 use self::chart::{Chart, Point};
@@ -71,6 +71,10 @@ struct RunPage {
     trial: TrialView,
     steps: Vec<StepLine>,
     tree: Vec<TreeLine>,
+    /// Sums of its parts, for a run that made no call itself: a command whose agents did.
+    parts_only: Option<PartsOnly>,
+    /// Parts that were stopped, where it was not.
+    stopped_parts: Vec<StoppedPart>,
     is_tree_cut: bool,
     has_parts: bool,
     export: String,
@@ -89,6 +93,22 @@ struct Stopped {
     proof: Option<ProofTable>,
     /// A proof of another form, as it is.
     raw_proof: Option<String>,
+}
+
+/// What the calls of its parts come to.
+struct PartsOnly {
+    steps: u32,
+    first: Moment,
+    lasted: String,
+}
+
+/// A part that may not go on.
+struct StoppedPart {
+    run: RunRef,
+    /// `killed` or `paused`.
+    status: &'static str,
+    reason: String,
+    summary: String,
 }
 
 /// What rules in shadow would have done.
@@ -177,6 +197,8 @@ pub(super) async fn show(
         trial: TrialView::new(&wanted.given(), &policy.rules.progress, &rows),
         steps: StepLine::all(&steps.items, &rows, &proven, &run, now),
         tree: family.lines(&run, now),
+        parts_only: PartsOnly::of(&run, &tree, &family, now),
+        stopped_parts: StoppedPart::all(&run, &family),
         is_tree_cut: family.is_cut,
         has_parts: !family.below.is_empty(),
         export: here("/run/export", None),
@@ -309,6 +331,43 @@ impl Stopped {
             at: Moment::new(stopped.at, now),
             until: stopped.expires_at.map(|end| show::moment(end, now)),
         }
+    }
+}
+
+impl PartsOnly {
+    fn of(run: &RunRow, tree: &RunTotals, family: &Family, now: Timestamp) -> Option<PartsOnly> {
+        if run.steps > 0 {
+            return None;
+        }
+        let first = family.below.iter().map(|(_, part)| part.first_at).min()?.min(run.first_at);
+        let last = family.below.iter().map(|(_, part)| part.last_at).max()?.max(run.last_at);
+        Some(PartsOnly {
+            steps: tree.tree_steps,
+            first: Moment::new(first, now),
+            lasted: show::duration_ms(last.since_ms(first)),
+        })
+    }
+}
+
+impl StoppedPart {
+    fn all(run: &RunRow, family: &Family) -> Vec<StoppedPart> {
+        if run.stopped.is_some() {
+            return Vec::new();
+        }
+        let stopped = family.below.iter().filter_map(|(_, part)| Some((part, part.stopped.as_ref()?)));
+        stopped
+            .map(|(part, stopped)| StoppedPart {
+                run: RunRef { id: part.id.to_string(), href: link::to_run(part.agent.as_str(), part.id.as_str()) },
+                status: if part.status == RunStatus::Paused { "paused" } else { "killed" },
+                reason: show::reason(&stopped.reason).to_owned(),
+                summary: stopped
+                    .proof
+                    .as_ref()
+                    .and_then(|proof| proof.get("summary")?.as_str())
+                    .unwrap_or_default()
+                    .to_owned(),
+            })
+            .collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Virtual keys, as far as anybody is told of them.
 
 use serde::{Deserialize, Serialize};
-use sprag_core::policy::{Budget, KeyState, VirtualKey};
+use sprag_core::policy::{Budget, KeyState, PreviousSecret, VirtualKey};
 use sprag_core::time::Timestamp;
 use utoipa::ToSchema;
 
@@ -51,12 +51,15 @@ pub(crate) struct KeyBudget {
 impl KeyRecord {
     pub(crate) fn new(key: &VirtualKey, now: Timestamp) -> KeyRecord {
         let moment = |at: Option<Timestamp>| at.map(Timestamp::to_rfc3339);
-        let previous = key.previous.as_ref().filter(|previous| previous.ends_at > now);
+        let state = key.state(now);
+        // It ends with the key.
+        let is_open = |previous: &&PreviousSecret| state == KeyState::Active && previous.ends_at > now;
+        let previous = key.previous.as_ref().filter(is_open);
         KeyRecord {
             id: key.id.clone(),
             name: key.name.clone(),
             agent: key.agent.to_string(),
-            state: key.state(now),
+            state,
             hint: key.hint.clone(),
             created_at: key.created_at.to_rfc3339(),
             expires_at: moment(key.expires_at),
