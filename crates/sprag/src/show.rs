@@ -4,11 +4,18 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use sprag_core::dlp::{Outcome, Sightings};
 use sprag_core::event::{Act, ActKind, Ending, WouldBlock};
 use sprag_core::loops::{Action, Verdict};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
+
+/// The sentence in a proof; empty where there is none.
+#[must_use]
+pub fn proof_summary(proof: Option<&Value>) -> &str {
+    proof.and_then(|proof| proof.get("summary")?.as_str()).unwrap_or_default()
+}
 
 /// A number with its thousands apart: `12,345`.
 #[must_use]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A proof as text. Every run that was killed keeps one in memory, and as a tree of values it takes four times as much.
+/// A proof as text. Every run that was killed keeps one in memory, and as a tree of values it takes several times as much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptProof(Box<str>);
 

@@ -56,7 +56,7 @@ pub struct Loaded {
     pub settings: Settings,
     /// What the user should know about it.
     pub warnings: Vec<Problem>,
-    /// The file it came from, if any: what to watch.
+    /// The file it came from, if any.
     pub file: Option<PathBuf>,
 }
 

@@ -13,6 +13,7 @@ use sprag_store::history::Handover;
 use tokio::sync::watch;
 
 use crate::acts::KillOrder;
+use crate::show;
 
 /// Follows the events of one command.
 pub(super) struct Tally {
@@ -103,7 +104,7 @@ impl Stop {
 
 /// The sentence in a proof.
 fn summary_of(proof: Option<&serde_json::Value>) -> Option<String> {
-    proof.and_then(|proof| proof.get("summary")?.as_str()).map(str::to_owned)
+    Some(show::proof_summary(proof)).filter(|summary| !summary.is_empty()).map(str::to_owned)
 }
 
 impl Tally {

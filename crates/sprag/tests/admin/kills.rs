@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sprag_testkit::client::{self, Whole};
 
 use crate::browser::Browser;
-use crate::world::{World, text};
+use crate::world::{TOKEN, World, text};
 
 const RUN: (&str, &str) = ("x-sprag-run-id", "a/b");
 const PATH: &str = "/runs/default/a%2Fb";
@@ -61,6 +61,19 @@ async fn a_run_is_killed_shown_so_and_resumed() {
     let told: Vec<_> = acts.iter().rev().map(|e| (e["act"]["what"].clone(), e["act"]["by"].clone())).collect();
     let expected = [("kill", "admin (anna)"), ("resume", "admin"), ("pause", "admin"), ("approve", "admin")];
     assert_eq!(told, expected.map(|(what, by)| (what.into(), by.into())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_killed_runs_are_remembered_as_the_configuration_says() {
+    let world = World::configured(TOKEN, |settings| settings.runs.max_killed = 2).await;
+    for run in ["first", "second", "third"] {
+        done(&world, "POST", &format!("/runs/default/{run}/kill"), &json!({})).await;
+    }
+    let kills = world.json("/kills").await;
+    let mut scopes: Vec<_> =
+        kills["items"].as_array().unwrap().iter().map(|kill| kill["scope"].as_str().unwrap()).collect();
+    scopes.sort_unstable();
+    assert_eq!(scopes, ["run:default/second", "run:default/third"], "the oldest left");
 }
 
 #[tokio::test(flavor = "multi_thread")]

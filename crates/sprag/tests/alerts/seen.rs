@@ -98,6 +98,9 @@ async fn the_page_shows_and_tries_channels() {
         assert!(text(&page).contains(expected), "{}", text(&page));
     }
     assert_eq!(receiver.messages().len(), 1);
+    let page = text(&client::get(at("/alerts")).header("cookie", &cookie).fetch().await.unwrap());
+    let history = page.split("id=\"history\"").nth(1).unwrap();
+    assert!(history.contains("not a public address"), "why it was given up: {history}");
 
     // Somebody will be told: nobody is asked to set a channel up.
     crate::same_call(&place.sprag.url(""), "task").fetch().await.unwrap();
@@ -128,6 +131,7 @@ async fn the_commands_list_and_try_channels() {
     assert!(code == Some(1) && said.contains("away: failed: ") && said.contains("ops: delivered"), "{said}");
     for (words, expected) in [
         (&["alerts"] as &[&str], "test of ops"),
+        (&["alerts"], "away given_up: "),
         (&["alerts", "channels"], "webhook"),
         (&["alerts", "rules"], "prod-*"),
     ] {

@@ -188,7 +188,7 @@ fn agent_lines(agents: &[AgentShare], top: TopBy) -> Vec<AgentLine> {
 
 impl StopLine {
     fn new(stop: &RecentStop, now: sprag_core::time::Timestamp) -> StopLine {
-        let summary = stop.proof.as_ref().and_then(|proof| proof.get("summary")?.as_str()).unwrap_or_default();
+        let summary = show::proof_summary(stop.proof.as_ref());
         let why = match (summary, stop.by.as_str()) {
             ("", "sprag" | "") => String::new(),
             ("", by) => format!("by {by}"),

@@ -360,12 +360,7 @@ impl StoppedPart {
                 run: RunRef { id: part.id.to_string(), href: link::to_run(part.agent.as_str(), part.id.as_str()) },
                 status: if part.status == RunStatus::Paused { "paused" } else { "killed" },
                 reason: show::reason(&stopped.reason).to_owned(),
-                summary: stopped
-                    .proof
-                    .as_ref()
-                    .and_then(|proof| proof.get("summary")?.as_str())
-                    .unwrap_or_default()
-                    .to_owned(),
+                summary: show::proof_summary(stopped.proof.as_ref()).to_owned(),
             })
             .collect()
     }
