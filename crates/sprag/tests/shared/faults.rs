@@ -200,9 +200,29 @@ async fn a_slow_redis_makes_calls_slow_and_nothing_else() {
     for number in 0..4 {
         let answer = nodes.call(number, "task", 1).fetch().await.unwrap();
         assert_eq!(answer.status, 200, "{}", text(&answer));
+        // Of bytes that are held for a while by a timer, later ones may come first.
+        nodes.quiet().await;
+        assert_eq!(answer.header("x-sprag-run-cost-usd"), format!("0.0{}", number + 3));
     }
     cable.mend();
     for number in 0..2 {
         assert_eq!(nodes.told_cost(number, "task").await, "0.06", "node {number}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_does_not_wait_until_redis_has_confirmed_its_end() {
+    let Some(redis) = RedisServer::start() else { return };
+    let cable = Cable::to(redis.address()).await.unwrap();
+    let nodes = Nodes::start(1, &cable.redis_url(), |_| {}).await;
+    let others = Nodes::start(1, &redis.url(), |_| {}).await;
+    let held = tokio::spawn(nodes.call(0, "task", 1).header("x-mock-hold", "").fetch());
+    wait_until("the provider has the call", || nodes.forwarded() == 1).await;
+    // Everything reaches Redis, and no answer comes back: whoever waits for one waits half a minute.
+    cable.mute();
+    nodes.provider.gate().open();
+    let answer = tokio::time::timeout(Duration::from_secs(10), held).await.unwrap().unwrap().unwrap();
+    assert_eq!(answer.status, 200, "{}", text(&answer));
+    assert_eq!(answer.header("x-sprag-run-cost-usd"), "0.01");
+    assert_eq!(others.told_cost(0, "task").await, "0.01");
 }
