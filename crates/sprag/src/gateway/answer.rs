@@ -18,6 +18,7 @@ use sprag_core::wire::sse::{Block, Splitter};
 use sprag_core::wire::{Dialect, Metadata, Reason, Refusal, splice};
 use tokio::time::Instant;
 
+use super::abreast::abreast;
 use super::audience::Audience;
 use super::body::Body;
 use super::encoding::Decoder;
@@ -159,6 +160,7 @@ async fn collected(
             return refuse(audience, Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket).await;
         }
     };
+    abreast().await;
     let length = Some(whole.len() as u64);
     let is_signed = signature.is_some();
     let new_reader = |kind: Kind| match (asked.dialect.is_llm(), kind) {
@@ -195,6 +197,7 @@ async fn collected(
             reader.read_whole(&plain);
         }
     }
+    abreast().await;
     let settled = settle(&mut ticket, &reader).await;
     let signature = signature.filter(|_| reader.reply().complete);
     let field = settled.as_ref().zip(signature).map(|(settled, signature)| signature(settled));

@@ -7,6 +7,7 @@
 //! A step takes values and returns a value. Every early exit is a [`Refusal`], which `respond` turns into bytes in the
 //! caller's dialect. `forward` needs a permit, and only the judge makes one.
 
+mod abreast;
 mod answer;
 mod audience;
 mod authenticate;
@@ -53,6 +54,7 @@ use sprag_core::dlp::apply_edits;
 use sprag_core::event::Ending;
 use sprag_core::wire::{Call, Dialect, Reason, Refusal, outgoing};
 
+use self::abreast::abreast;
 use self::answer::Asked;
 use self::audience::Audience;
 pub use self::body::{Body, BrokenOff};
@@ -136,6 +138,7 @@ async fn send(
     };
     route::check(route, &head.headers).map_err(invalid)?;
     let read_at = Instant::now();
+    abreast().await;
     let plain = decoded(route, head, &sent, settings.proxy.max_body_bytes)?;
     let call = match route.dialect.is_llm() {
         true => Some(Call::parse(route.dialect, &route.plain, &plain).map_err(invalid)?),
@@ -147,11 +150,13 @@ async fn send(
     }
     let request = open::Request { settings, route, head, body: &plain, call: call.as_ref() };
     let opening = open::open(app, request, ticket).await?;
+    abreast().await;
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
     let judging = Instant::now();
     let judged = judge::judge(app, settings, case, ticket).await;
     ticket.trail().judged = Some(Leg::since(judging));
     let Judged { permit, edits, inspector } = judged?;
+    abreast().await;
     ticket.mark_permitted(permit.advice());
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);
