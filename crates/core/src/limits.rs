@@ -82,6 +82,8 @@ pub const COMMAND_STOPS: usize = 20;
 pub const SPOOL_SEGMENT_BYTES: u64 = 4 << 20;
 /// Money held in memory while the disk takes nothing.
 pub const SPOOL_HELD_BYTES: usize = 4 << 20;
+/// Lines of the spool, by their bytes there, that are kept in memory until the database has them.
+pub const SPOOL_KEPT_BYTES: usize = 8 << 20;
 /// Longest event on disk; of a longer one only the money is kept.
 pub const EVENT_LINE_BYTES: usize = 64 << 10;
 /// Most rows of one page of a listing.

@@ -165,7 +165,8 @@ impl Ingest {
                 self.settle_past()?;
             }
             let Some((segment, path)) = oldest else { return Ok(()) };
-            let ingested = ingest_file(self.connection()?, &path)?;
+            let (pauses, lines) = (Arc::clone(&self.pauses), self.spool.take_lines(segment));
+            let ingested = ingest_file(self.connection()?, &path, lines, &pauses)?;
             if ingested.unreadable > 0 {
                 tracing::warn!(lines = ingested.unreadable, path = %path.display(), "skipped lines that are not events");
             }

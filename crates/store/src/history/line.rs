@@ -51,7 +51,7 @@ enum LineIn {
 }
 
 /// What a line says.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
     /// A request is over, or something was done.
     Event(Box<Event>),

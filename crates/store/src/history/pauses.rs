@@ -5,23 +5,27 @@
 //! them. Where more comes in than that leaves time for, there are none. A lower priority would do as much, but could not be taken
 //! back without rights that Sprag has no other need for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use crate::shards::with_lock;
+
 /// Work between two pauses, and the length of a pause: a call waits no longer than this.
-const PIECE: Duration = Duration::from_micros(150);
+const PIECE: Duration = Duration::from_micros(50);
 
 /// How often the database asks, in steps of its machine: an event is some two hundred.
-const STEPS: i32 = 400;
+const STEPS: i32 = 200;
 
 /// Whether there is time for pauses.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
     is_hurried: AtomicBool,
+    /// When the piece of work began that is under way.
+    begun: Mutex<Option<Instant>>,
     #[cfg(test)]
     taken: std::sync::atomic::AtomicU32,
 }
@@ -30,20 +34,27 @@ impl Pauses {
     /// Lets a connection's statements pause.
     pub(super) fn interrupt(self: &Arc<Self>, connection: &Connection) -> rusqlite::Result<()> {
         let pauses = Arc::clone(self);
-        let mut begun = Instant::now();
         let between_steps = move || {
-            if begun.elapsed() >= PIECE {
-                if !pauses.is_hurried.load(Ordering::Relaxed) {
-                    thread::sleep(PIECE);
-                    #[cfg(test)]
-                    pauses.taken.fetch_add(1, Ordering::Relaxed);
-                }
-                begun = Instant::now();
-            }
+            pauses.pause_if_due();
             // True would end the statement.
             false
         };
         connection.progress_handler(STEPS, Some(between_steps))
+    }
+
+    /// Pauses where a piece of work is done. To be called often.
+    pub(super) fn pause_if_due(&self) {
+        with_lock(&self.begun, |begun| {
+            if begun.get_or_insert_with(Instant::now).elapsed() < PIECE {
+                return;
+            }
+            if !self.is_hurried.load(Ordering::Relaxed) {
+                thread::sleep(PIECE);
+                #[cfg(test)]
+                self.taken.fetch_add(1, Ordering::Relaxed);
+            }
+            *begun = Some(Instant::now());
+        });
     }
 
     #[cfg(test)]
@@ -81,5 +92,15 @@ mod tests {
         assert_eq!(paused(&connection, &pauses), 0);
         pauses.hurry(false);
         assert!(paused(&connection, &pauses) > 0);
+    }
+
+    #[test]
+    fn work_outside_of_statements_has_them_too() {
+        let pauses = Pauses::default();
+        let begun = Instant::now();
+        while pauses.taken.load(Ordering::Relaxed) < 3 {
+            pauses.pause_if_due();
+        }
+        assert!(begun.elapsed() >= 3 * PIECE, "{:?}", begun.elapsed());
     }
 }

@@ -5,6 +5,8 @@
 //! while nothing can be written at all, money is held in memory until it can. Losing power may lose the last seconds.
 //! The beginnings of calls, which stand among the events, are the first to be left out.
 
+mod kept;
+
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
@@ -17,8 +19,9 @@ use sprag_core::event::Event;
 use sprag_core::limits::{EVENT_LINE_BYTES, OPEN_CALLS, SPOOL_HELD_BYTES};
 use xxhash_rust::xxh3::xxh3_128;
 
+use self::kept::Kept;
 use super::complaint::Complaint;
-use super::line::{write_event, write_money, write_open};
+use super::line::{Line, write_event, write_money, write_open};
 use super::open_calls::OpenCall;
 use super::segment::{self, Segment};
 use crate::data_dir::{create_private_dir, private_file};
@@ -83,6 +86,8 @@ struct Writer {
     bytes: u64,
     closed: VecDeque<Segment>,
     closed_bytes: u64,
+    /// What the lines of `file` and of closed files say.
+    kept: Kept,
     /// Whole lines that could not be written.
     held: Vec<u8>,
     /// Hashes of the ids of calls that are on record as under way. Also those whose event was lost: on disk they are open.
@@ -108,6 +113,7 @@ impl Spool {
             bytes: 0,
             closed_bytes: closed.iter().map(|segment| segment.bytes).sum(),
             closed,
+            kept: Kept::default(),
             held: Vec::new(),
             open: HashSet::default(),
             problem: None,
@@ -124,7 +130,7 @@ impl Spool {
             let outcome = with_lock(&self.writer, |writer| {
                 let closed_before = writer.closed.len();
                 let has_room = is_written && writer.total_bytes() + line.len() as u64 <= self.max_bytes;
-                let is_open = has_room && writer.open_call(&self.dir, &call.id, line);
+                let is_open = has_room && writer.open_call(&self.dir, call, line);
                 writer.status.unopened += u64::from(!is_open);
                 (is_open, writer.closed.len() > closed_before)
             });
@@ -174,6 +180,11 @@ impl Spool {
         Some((segment, segment::path_of(&self.dir, segment.number)))
     }
 
+    /// What a closed file says, where that is still in memory. It is given once; after that the file says it.
+    pub(super) fn take_lines(&self, segment: Segment) -> Option<Vec<Line>> {
+        with_lock(&self.writer, |writer| writer.kept.take(segment.number))
+    }
+
     /// How many files wait to be emptied.
     pub(super) fn closed_files(&self) -> usize {
         with_lock(&self.writer, |writer| writer.closed.len())
@@ -205,13 +216,14 @@ impl Spool {
 }
 
 impl Writer {
-    fn open_call(&mut self, dir: &Path, id: &str, line: &[u8]) -> bool {
-        let id = xxh3_128(id.as_bytes());
+    fn open_call(&mut self, dir: &Path, call: &OpenCall, line: &[u8]) -> bool {
+        let id = xxh3_128(call.id.as_bytes());
         let is_one_too_many = self.open.len() >= OPEN_CALLS && !self.open.contains(&id);
         if self.problem.is_some() || is_one_too_many {
             return false;
         }
-        if let Err(error) = self.append(dir, line) {
+        let said = self.kept.has_room(line.len()).then(|| Line::Open(Box::new(call.clone())));
+        if let Err(error) = self.append(dir, line, said) {
             self.fail(&error);
             return false;
         }
@@ -231,7 +243,8 @@ impl Writer {
 
     fn record_as(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool, is_open: bool) -> Recorded {
         if self.problem.is_none() && has_room {
-            match self.append(dir, line) {
+            let said = self.kept.has_room(line.len()).then(|| Line::Event(Box::new(event.clone())));
+            match self.append(dir, line, said) {
                 Ok(()) => return Recorded::Whole,
                 Err(error) => self.fail(&error),
             }
@@ -240,7 +253,7 @@ impl Writer {
             return Recorded::Dropped;
         }
         if self.problem.is_none() {
-            match self.append(dir, line) {
+            match self.append(dir, line, None) {
                 Ok(()) => return Recorded::MoneyOnly,
                 Err(error) => self.fail(&error),
             }
@@ -252,8 +265,8 @@ impl Writer {
         Recorded::Held
     }
 
-    /// Writes whole lines, all of them or none.
-    fn append(&mut self, dir: &Path, lines: &[u8]) -> io::Result<()> {
+    /// Writes whole lines, all of them or none. `said` is what one line says; absent where that is for the reader to find out.
+    fn append(&mut self, dir: &Path, lines: &[u8], said: Option<Line>) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             empty => {
@@ -269,6 +282,7 @@ impl Writer {
             return Err(error);
         }
         self.bytes += lines.len() as u64;
+        self.kept.add(said, lines.len());
         if self.bytes >= self.segment_bytes {
             self.close_current();
         }
@@ -278,6 +292,7 @@ impl Writer {
     fn close_current(&mut self) {
         if self.file.take().is_some() {
             self.closed.push_back(Segment { number: self.number, bytes: self.bytes });
+            self.kept.close(self.number);
             self.closed_bytes += self.bytes;
             self.number += 1;
             self.bytes = 0;
@@ -298,7 +313,7 @@ impl Writer {
         // An empty line means nothing to the reader and shows whether the disk takes anything.
         let held = std::mem::take(&mut self.held);
         let probe: &[u8] = if held.is_empty() { b"\n" } else { &held };
-        match self.append(dir, probe) {
+        match self.append(dir, probe, None) {
             Ok(()) => {
                 self.problem = None;
                 tracing::info!(held_bytes = held.len(), "recording again");

@@ -8,6 +8,7 @@ use sprag_core::event::Event;
 use super::insert::{Inserter, ROWS_AT_ONCE};
 use super::line::{Line, read_line};
 use super::open_calls::Journal;
+use super::pauses::Pauses;
 use super::saved;
 use super::segment::for_each_line;
 use super::tally::Tally;
@@ -32,6 +33,12 @@ enum Pace {
     OneByOne,
 }
 
+/// Where the lines of a file come from.
+enum Source<'a> {
+    Memory(Vec<Line>),
+    File(&'a Path),
+}
+
 /// Where it went wrong.
 enum Failed {
     File(StoreError),
@@ -44,12 +51,18 @@ impl From<rusqlite::Error> for Failed {
     }
 }
 
-/// Inserts a file's events and adds the new ones to the totals, all or nothing. May be repeated.
-pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<Ingested, StoreError> {
-    let taken = match take_in(connection, path, Pace::ManyAtOnce) {
+/// Inserts a file's events and adds the new ones to the totals, all or nothing. May be repeated. With its `lines` at hand the file is not read.
+pub(super) fn ingest_file(
+    connection: &mut Connection,
+    path: &Path,
+    lines: Option<Vec<Line>>,
+    pauses: &Pauses,
+) -> Result<Ingested, StoreError> {
+    let source = lines.map_or(Source::File(path), Source::Memory);
+    let taken = match take_in(connection, source, Pace::ManyAtOnce, pauses) {
         // A file that was read before, or an event that was handed over twice.
         Err(Failed::Database(error)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            take_in(connection, path, Pace::OneByOne)
+            take_in(connection, Source::File(path), Pace::OneByOne, pauses)
         }
         taken => taken,
     };
@@ -59,17 +72,24 @@ pub(super) fn ingest_file(connection: &mut Connection, path: &Path) -> Result<In
     })
 }
 
-fn take_in(connection: &mut Connection, path: &Path, pace: Pace) -> Result<Ingested, Failed> {
+fn take_in(connection: &mut Connection, source: Source<'_>, pace: Pace, pauses: &Pauses) -> Result<Ingested, Failed> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut batch = Batch::begin(&transaction, pace)?;
-    let mut outcome = Ok(());
-    for_each_line(path, |line| {
-        if outcome.is_ok() {
-            outcome = batch.take(line);
+    match source {
+        Source::Memory(lines) => lines.into_iter().try_for_each(|line| batch.take(line))?,
+        Source::File(path) => {
+            let mut outcome = Ok(());
+            for_each_line(path, |line| {
+                if outcome.is_ok() {
+                    outcome = batch.read(line);
+                    // Reading takes as long as writing, and the database knows nothing of it.
+                    pauses.pause_if_due();
+                }
+            })
+            .map_err(Failed::File)?;
+            outcome?;
         }
-    })
-    .map_err(Failed::File)?;
-    outcome?;
+    }
     let ingested = batch.finish()?;
     transaction.commit()?;
     Ok(ingested)
@@ -101,21 +121,25 @@ impl<'t> Batch<'t> {
         })
     }
 
-    fn take(&mut self, line: &[u8]) -> rusqlite::Result<()> {
+    fn read(&mut self, line: &[u8]) -> rusqlite::Result<()> {
         if line.is_empty() {
             return Ok(());
         }
-        match read_line(line) {
-            Some(Line::Event(event)) => {
+        if let Some(line) = read_line(line) {
+            return self.take(line);
+        }
+        self.ingested.unreadable += 1;
+        Ok(())
+    }
+
+    fn take(&mut self, line: Line) -> rusqlite::Result<()> {
+        match line {
+            Line::Event(event) => {
                 self.journal.close(&event.id);
                 self.insert(event)
             }
-            Some(Line::Open(call)) => {
+            Line::Open(call) => {
                 self.journal.open(*call);
-                Ok(())
-            }
-            None => {
-                self.ingested.unreadable += 1;
                 Ok(())
             }
         }

@@ -179,3 +179,35 @@ fn a_call_whose_event_was_lost_stays_open() {
     assert_eq!(spool.record(&step("a", "r", 1)).0, Recorded::Lost);
     assert_eq!(spool.status().open_calls, 1, "the next process charges it");
 }
+
+#[test]
+fn what_is_kept_in_memory_is_what_the_file_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
+    for number in 1..4 {
+        assert!(spool.open_call(&opening(&number.to_string())).0);
+        spool.record(&step(&number.to_string(), "r", number));
+    }
+    spool.record(&request("4"));
+    spool.close_current();
+    let (segment, path) = spool.oldest_closed().unwrap();
+    let mut on_disk = Vec::new();
+    segment::for_each_line(&path, |line| on_disk.extend(read_line(line))).unwrap();
+    assert_eq!(on_disk.len(), 7);
+    assert_eq!(spool.take_lines(segment), Some(on_disk));
+    assert_eq!(spool.take_lines(segment), None);
+}
+
+#[test]
+fn a_file_with_a_line_in_its_short_form_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut line = Vec::new();
+    assert!(write_event(&mut line, &step("a", "r", 1)));
+    let spool = Spool::open(dir.path(), line.len() as u64, SPOOL_SEGMENT_BYTES).unwrap();
+    assert_eq!(spool.record(&step("a", "r", 1)).0, Recorded::Whole);
+    assert_eq!(spool.record(&step("b", "r", 2)).0, Recorded::MoneyOnly);
+    spool.close_current();
+    let (segment, _) = spool.oldest_closed().unwrap();
+    assert_eq!(spool.take_lines(segment), None);
+    assert_eq!(ids_in(&spool), ["a", "b"]);
+}
