@@ -3,7 +3,7 @@
 //! A call runs a lot of code, most of it once, and more than the nearest caches of a core hold. Where each call goes all the way before the
 //! next one begins, every one of them waits for all of that code again. So a call makes room after a stage: others that are ready come as far,
 //! and find there what the first one has brought in. A call that is alone goes on at once.
-//! [What that gains](../../../../docs/performance.md#a-call) is nearly half of a call's time where 64 are under way.
+//! [What that gains](../../../../docs/performance.md#a-call) is a third of a call's time where 64 are under way.
 
 /// Lets other calls come as far as this one.
 pub(crate) async fn abreast() {

@@ -256,9 +256,14 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
     trial.arg(TRIAL_KEY).arg(1).arg("PX").arg(TRIAL_MS);
     connection.send(&trial).await?;
     connection.send(redis::cmd("DEL").arg(TRIAL_KEY)).await?;
-    // The end of a call is sent and not waited for: were it not known by its hash, it would come a round trip later than it should.
+    // The end of a call is sent and not waited for: were it not known by its hash, it would come a round trip later than it should. Somebody
+    // who may not load scripts ahead may still call them.
     for script in [&*BEGIN, &*END] {
-        connection.send(redis::cmd("SCRIPT").arg("LOAD").arg(&script.text)).await?;
+        match connection.send(redis::cmd("SCRIPT").arg("LOAD").arg(&script.text)).await {
+            Err(error) if is_away(&error) => return Err(error),
+            Err(error) => tracing::debug!(%error, "scripts cannot be loaded ahead"),
+            Ok(_) => {}
+        }
     }
     Ok(connection)
 }
