@@ -1,8 +1,7 @@
 //! Calls go through the line side by side.
 //!
-//! A call runs a lot of code, most of it once, and more than the nearest caches of a core hold. Where each call goes all the way before the
-//! next one begins, every one of them waits for all of that code again. So a call makes room after a stage: others that are ready come as far,
-//! and find there what the first one has brought in. A call that is alone goes on at once.
+//! A call runs a lot of code, most of it once, and such code is slow: a core does not keep all of it at hand until the next call. So a call makes
+//! room after a stage: others that are ready come as far, and find there what the first one has brought in. A call that is alone goes on at once.
 //! [What that gains](../../../../docs/performance.md#a-call) is a third of a call's time where 64 are under way.
 
 /// Lets other calls come as far as this one.

@@ -9,7 +9,7 @@ use crate::history::line::Line;
 
 /// Lines of files, by the number of their file. Counted by what they take there.
 #[derive(Debug, Default)]
-pub(in crate::history) struct Kept {
+pub(super) struct Kept {
     current: Lines,
     closed: Vec<(u64, Lines)>,
 }
