@@ -152,6 +152,8 @@ class Trial:
         return all(self.probe("doomed", node.number, run=run).reason == "run_killed" for node in self.cluster.nodes)
 
     def close_the_books(self) -> Books:
+        # What a node did by itself until the last moment of the fault is in no account before it is told.
+        wait_until(self.is_quiet, "nodes to have told what they did alone", self.fault.recovery_seconds)
         self.use_up()
         accounts = {agent: [self.account(agent, node.number) for node in self.cluster.nodes] for agent in sorted(WITH_A_BUDGET)}
         wait_until(self.is_quiet, "all calls to be on record and told", self.fault.recovery_seconds)

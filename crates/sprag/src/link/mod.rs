@@ -16,8 +16,9 @@ use sprag_core::policy::{AccountId, Span};
 use sprag_core::run::Clue;
 use sprag_store::RunKey;
 use sprag_store::shared::{
-    Address, Change, Clock as SharedClock, Correction, LinkStatus, NewWatch, Options, Phase, Shared,
+    Address, Away, Change, Clock as SharedClock, Correction, LinkStatus, Missed, NewWatch, Options, Phase, Shared,
 };
+use tokio::sync::Notify;
 
 use self::alone::Alone;
 pub(crate) use self::alone::DoneAlone;
@@ -26,8 +27,8 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::config::State;
 
-/// How often it is looked whether there is something to tell: a call may find Redis away that is there for others.
-const LOOK: Duration = Duration::from_secs(1);
+/// When something is told again that Redis did not take.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What follows where Redis does not hear that the past of a run or an agent no longer counts.
 const FORGOTTEN_HERE: &str = "that the past no longer counts did not reach redis; it holds on this node alone";
@@ -43,6 +44,8 @@ pub struct Link {
     /// Who writes what was seen of agents.
     pub(crate) merges: Merges,
     alone: Mutex<Alone>,
+    /// There is more to tell.
+    has_more: Notify,
 }
 
 impl Link {
@@ -59,7 +62,7 @@ impl Link {
         };
         let timeout_ms = u64::try_from(settings.timeout.as_millis()).unwrap_or(u64::MAX);
         let shared = Shared::connect(&address, Options { timeout_ms, clock });
-        Ok(Some(Link { shared, merges: Merges::default(), alone: Mutex::default() }))
+        Ok(Some(Link { shared, merges: Merges::default(), alone: Mutex::default(), has_more: Notify::new() }))
     }
 
     /// Whether Redis is there.
@@ -96,29 +99,29 @@ impl Link {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner).untold(id, span)
     }
 
-    /// A call was made, or refused, without Redis.
+    /// A call was made, or refused, without Redis. It may be there by now, or be away for this call alone.
     pub(crate) fn note_alone(&self, done: DoneAlone<'_>) {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner).add(done);
+        self.has_more.notify_one();
     }
 
-    /// Tells what was done alone.
-    async fn reconcile(&self, app: &App) {
-        let missed = {
-            let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-            let in_all = |id: &AccountId, span| {
-                app.state.account(id).filter(|account| account.span == span).map(|account| account.settled)
-            };
-            alone.next_to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run), in_all)
-        };
-        let Some(missed) = missed else { return };
-        match self.shared.reconcile(&missed).await {
-            Ok(()) => {
-                let (runs, accounts) = (missed.runs.len(), missed.accounts.len());
-                tracing::info!(runs, accounts, "what was done without redis is told");
-                self.alone.lock().unwrap_or_else(PoisonError::into_inner).told();
-            }
-            Err(away) => tracing::debug!(%away, "what was done without redis cannot be told yet"),
+    /// Tells all that was done alone.
+    async fn reconcile(&self, app: &App) -> Result<(), Away> {
+        while let Some(missed) = self.next_to_tell(app) {
+            self.shared.reconcile(&missed).await?;
+            let (runs, accounts) = (missed.runs.len(), missed.accounts.len());
+            tracing::info!(runs, accounts, "what was done without redis is told");
+            self.alone.lock().unwrap_or_else(PoisonError::into_inner).told();
         }
+        Ok(())
+    }
+
+    fn next_to_tell(&self, app: &App) -> Option<Missed> {
+        let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_all = |id: &AccountId, span| {
+            app.state.account(id).filter(|account| account.span == span).map(|account| account.settled)
+        };
+        alone.next_to_tell(|| app.ids.request(app.clock.now()), |run| app.state.totals(run), in_all)
     }
 }
 
@@ -131,17 +134,20 @@ impl App {
         }
     }
 
-    /// Tells Redis, whenever it is back, what happened meanwhile.
+    /// Tells Redis, whenever it is back, what happened meanwhile; and at once what a call did without it that ends later.
     pub async fn follow_link(self: std::sync::Arc<Self>) {
         let Some(link) = &self.link else { return };
         let mut seen = Phase::Connecting;
         loop {
-            // Whether it came back, or only time has passed.
-            if let Ok(phase) = tokio::time::timeout(LOOK, link.shared.changed(seen)).await {
-                seen = phase;
+            tokio::select! {
+                phase = link.shared.changed(seen) => seen = phase,
+                () = link.has_more.notified() => {}
             }
-            if link.is_connected() {
-                link.reconcile(&self).await;
+            while link.is_connected()
+                && let Err(away) = link.reconcile(&self).await
+            {
+                tracing::debug!(%away, "what was done without redis cannot be told yet");
+                tokio::time::sleep(AGAIN).await;
             }
         }
     }
@@ -186,7 +192,7 @@ impl App {
     fn tell<F, T>(&self, otherwise: &'static str, what: F)
     where
         F: FnOnce(Shared) -> T,
-        T: Future<Output = Result<(), sprag_store::shared::Away>> + Send + 'static,
+        T: Future<Output = Result<(), Away>> + Send + 'static,
     {
         let Some(link) = &self.link else { return };
         let telling = what(link.shared.clone());

@@ -97,6 +97,31 @@ async fn an_open_budget_that_nodes_drew_on_without_redis_is_one_sum_when_it_is_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_began_without_redis_and_ends_with_it_is_told_when_it_ends() {
+    let Some(mut redis) = RedisServer::start() else { return };
+    let nodes = Nodes::start(2, &redis.url(), |settings| {
+        daily(settings, 100, Reserve::WorstCase);
+        settings.state.on_loss.budgets = StateLoss::Open;
+    })
+    .await;
+    redis.kill();
+    assert_eq!(nodes.call(0, "task", 30).fetch().await.unwrap().status, 200);
+    let held = tokio::spawn(nodes.call(0, "task", 40).header("x-mock-hold", "").fetch());
+    wait_until("the provider has both calls", || nodes.forwarded() == 2).await;
+    assert_eq!(nodes.call(1, "task", 1).fetch().await.unwrap().status, 200, "so that both nodes notice");
+    nodes.lost().await;
+    redis.restart();
+    nodes.connected().await;
+    let link = nodes.sprags[0].app.link.as_ref().unwrap();
+    wait_until("what had ended before is told", || link.untold_runs().0 == 0).await;
+    nodes.provider.gate().open();
+    assert_eq!(held.await.unwrap().unwrap().status, 200);
+    nodes.quiet().await;
+    assert_eq!(stopped(&nodes.call(1, "task", 30).fetch().await.unwrap()), "budget_exceeded");
+    assert_eq!(nodes.call(1, "task", 29).fetch().await.unwrap().status, 200, "and no more than was spent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_control_that_is_closed_refuses_what_depends_on_it_after_kills() {
     let Some(mut redis) = RedisServer::start() else { return };
     let limited = |settings: &mut Settings| {

@@ -91,7 +91,10 @@ fn draw_table(place: usize, draw: &Draw, key: String, node: &Node) -> DrawTable 
     let heard = node.heard.get(&key);
     let mut table = DrawTable { i: place, l: amount(draw.limit), heard, ..DrawTable::of(key, draw.span) };
     let untold = |table: &DrawTable| node.corrections.untold_of(&table.k, table.f);
-    table.seed = draw.seed.map(|seed| amount(seed.spent).saturating_sub(untold(&table)).max(0));
+    // What Redis said itself comes first: this node may know of calls whose end is still to be told.
+    let has_heard = table.heard.as_ref().is_some_and(|heard| heard.f == table.f);
+    let seed = draw.seed.filter(|_| !has_heard);
+    table.seed = seed.map(|seed| amount(seed.spent).saturating_sub(untold(&table)).max(0));
     table
 }
 

@@ -153,6 +153,20 @@ fn what_is_booked_for_lost_nodes_is_bounded() {
     assert_eq!(held(&two, &draws[0]), (11, 0), "the last one is known");
 }
 
+/// The node has settled a call by itself that Redis has not heard the end of: what it knows of the account has the call in it.
+#[test]
+fn a_call_whose_end_is_told_late_counts_once_in_an_account_that_redis_lost() {
+    let Some(one) = node() else { return };
+    let draws = [everything(100)];
+    let under_way = begin_paid(&one, &key("r"), money(&draws, 10));
+    one.server.flush();
+    let known = [Draw { seed: Some(NanoUsd(10).into()), ..everything(100) }];
+    let next = begin_paid(&one, &key("other"), money(&known, 1));
+    settle(&one, &under_way.call, 10);
+    settle(&one, &next.call, 1);
+    assert_eq!(held(&one, &draws[0]), (11, 0));
+}
+
 #[test]
 fn a_run_that_redis_lost_goes_on_from_what_the_node_knows() {
     let Some(one) = node() else { return };
