@@ -28,7 +28,7 @@ use crate::alerts::Alerts;
 use crate::alerts::links::Links;
 use crate::clock::{Clock, Ids};
 use crate::config::{Provider, Settings};
-use crate::gateway::{DetectionFailures, Pilots, Throttle};
+use crate::gateway::{DetectionFailures, Line, Pilots, Throttle};
 use crate::link::Link;
 use crate::live::Live;
 use crate::logging;
@@ -82,6 +82,8 @@ pub struct App {
     pub tokens: Tokens,
     /// Calls that end on another thread; the program waits for them before it stops.
     pub settling: TaskTracker,
+    /// The calls that go through the line now.
+    pub line: Line,
     /// Where throttled requests wait.
     pub throttle: Throttle,
     /// What went wrong in loop detection.
@@ -165,6 +167,7 @@ impl App {
             links,
             tokens: Tokens::default(),
             settling: TaskTracker::new(),
+            line: Line::default(),
             throttle: Throttle::default(),
             detection_failures: DetectionFailures::default(),
             clock,

@@ -18,7 +18,6 @@ use sprag_core::wire::sse::{Block, Splitter};
 use sprag_core::wire::{Dialect, Metadata, Reason, Refusal, splice};
 use tokio::time::Instant;
 
-use super::abreast::abreast;
 use super::audience::Audience;
 use super::body::Body;
 use super::encoding::Decoder;
@@ -160,7 +159,7 @@ async fn collected(
             return refuse(audience, Refusal::new(reason, format!("{why}; the answer is incomplete")), ticket).await;
         }
     };
-    abreast().await;
+    ticket.line().abreast().await;
     let length = Some(whole.len() as u64);
     let is_signed = signature.is_some();
     let new_reader = |kind: Kind| match (asked.dialect.is_llm(), kind) {
@@ -197,7 +196,7 @@ async fn collected(
             reader.read_whole(&plain);
         }
     }
-    abreast().await;
+    ticket.line().abreast().await;
     let settled = settle(&mut ticket, &reader).await;
     let signature = signature.filter(|_| reader.reply().complete);
     let field = settled.as_ref().zip(signature).map(|(settled, signature)| signature(settled));

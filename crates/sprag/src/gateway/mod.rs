@@ -54,7 +54,7 @@ use sprag_core::dlp::apply_edits;
 use sprag_core::event::Ending;
 use sprag_core::wire::{Call, Dialect, Reason, Refusal, outgoing};
 
-use self::abreast::abreast;
+pub use self::abreast::Line;
 use self::answer::Asked;
 use self::audience::Audience;
 pub use self::body::{Body, BrokenOff};
@@ -90,6 +90,7 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     if route.rule.is_none() && route::asks_for_websocket(&head.headers) {
         return respond::no_websocket(&route);
     }
+    let _place = app.line.join();
     // On its own: it goes from hand to hand, and a future has room for each of them.
     let mut ticket = Box::new(Ticket::new(app.clone(), &route, &head, arrived));
     let mut audience = Audience::new(settings.clone(), &route, &head);
@@ -138,7 +139,7 @@ async fn send(
     };
     route::check(route, &head.headers).map_err(invalid)?;
     let read_at = Instant::now();
-    abreast().await;
+    app.line.abreast().await;
     let plain = decoded(route, head, &sent, settings.proxy.max_body_bytes)?;
     let call = match route.dialect.is_llm() {
         true => Some(Call::parse(route.dialect, &route.plain, &plain).map_err(invalid)?),
@@ -150,13 +151,13 @@ async fn send(
     }
     let request = open::Request { settings, route, head, body: &plain, call: call.as_ref() };
     let opening = open::open(app, request, ticket).await?;
-    abreast().await;
+    app.line.abreast().await;
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
     let judging = Instant::now();
     let judged = judge::judge(app, settings, case, ticket).await;
     ticket.trail().judged = Some(Leg::since(judging));
     let Judged { permit, edits, inspector } = judged?;
-    abreast().await;
+    app.line.abreast().await;
     ticket.mark_permitted(permit.advice());
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);

@@ -24,6 +24,7 @@ use sprag_store::catalog::{KeyEntry, Snapshot};
 use sprag_store::state::RatesTaken;
 
 pub(crate) use self::farewell::Settling;
+use super::abreast::Line;
 use super::chant::Listener;
 use super::detect::{self, Looked, Seen, SeenRun};
 use super::killed::{KillWatch, Watched};
@@ -89,6 +90,11 @@ pub(crate) struct TicketRun {
 }
 
 impl Ticket {
+    /// The line that its call goes through.
+    pub(crate) fn line(&self) -> &Line {
+        &self.app.line
+    }
+
     /// A ticket for a request that has just arrived.
     pub(crate) fn new(app: Arc<App>, route: &Route<'_>, head: &Parts, arrived: Instant) -> Ticket {
         let now = app.clock.now();
