@@ -7,7 +7,6 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use http::{Response, StatusCode, response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use sprag_core::dlp::{
     Direction, Flow, Inspected, Inspector, Sightings, StreamFilter, apply_edits, dlp_refusal, inspect_json, redact_text,
@@ -30,6 +29,7 @@ use super::respond::{refuse, sign};
 use super::settled::Settled;
 use super::ticket::{Settling, Ticket};
 use crate::config::Provider;
+use crate::upstream::AnswerBody;
 
 /// JSON answers up to this size, of a length told ahead, are complete before they are passed on: the upstream has
 /// written them whole, and the cost can then stand in the headers.
@@ -139,7 +139,7 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
 async fn collected(
     audience: &Audience,
     mut head: response::Parts,
-    mut body: Incoming,
+    mut body: AnswerBody,
     mut decoder: Option<Decoder>,
     asked: Asked,
     signature: Option<Signature>,
@@ -274,7 +274,7 @@ fn looked_at(
 }
 
 async fn collect(
-    body: &mut Incoming,
+    body: &mut AnswerBody,
     ticket: &mut Ticket,
     idle: Duration,
     deadline: Option<Instant>,

@@ -7,8 +7,6 @@ use bytes::Bytes;
 use http::header::CONTENT_ENCODING;
 use http::request::Parts;
 use http::{Method, Request, Response, Version};
-use http_body_util::Full;
-use hyper::body::Incoming;
 use sprag_core::event::Ending;
 use sprag_core::policy::Permit;
 use sprag_core::wire::{Reason, Refusal};
@@ -23,11 +21,11 @@ use super::route::Route;
 use super::ticket::Ticket;
 use crate::app::App;
 use crate::config::Provider;
-use crate::upstream::NoAnswer;
+use crate::upstream::{AnswerBody, NoAnswer};
 
 /// An upstream's answer, of which the head is here.
 pub(crate) struct Forwarded {
-    pub(crate) response: Response<Incoming>,
+    pub(crate) response: Response<AnswerBody>,
     pub(crate) provider: Arc<Provider>,
     pub(crate) asked: Asked,
     /// When the whole call must be over.
@@ -51,7 +49,7 @@ pub(crate) async fn forward(
     ticket: &mut Ticket,
 ) -> Result<Forwarded, Refusal> {
     let provider = route.provider;
-    let mut request = Request::new(Full::new(body));
+    let mut request = Request::new(body);
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = provider.url(&path_and_query(head, route.path, ticket.key().is_some())).map_err(invalid)?;
     *request.version_mut() = Version::HTTP_11;

@@ -11,7 +11,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body as _, Frame};
-use hyper::body::Incoming;
 use sprag_core::dlp::{Direction, dlp_refusal};
 use sprag_core::event::Ending;
 use sprag_core::wire::{Reason, Refusal};
@@ -25,10 +24,11 @@ use super::killed::KillWatch;
 use super::reader::{Reader, Taken};
 use super::settled::Settled;
 use super::ticket::{Settling, Ticket};
+use crate::upstream::AnswerBody;
 
 /// An answer under observation.
 pub struct Observed {
-    upstream: Incoming,
+    upstream: AnswerBody,
     reader: Reader,
     ticket: Box<Ticket>,
     audience: Audience,
@@ -72,7 +72,7 @@ pub(crate) struct Patience {
 
 impl Observed {
     pub(crate) fn new(
-        upstream: Incoming,
+        upstream: AnswerBody,
         reader: Reader,
         ticket: Box<Ticket>,
         audience: Audience,

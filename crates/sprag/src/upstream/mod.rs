@@ -1,5 +1,8 @@
 //! Connections to the providers: pooled, encrypted, with time-outs.
 
+mod answer;
+mod http1;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -7,11 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use http::uri::Scheme;
-use http::{Request, Response};
+use http::uri::{PathAndQuery, Scheme};
+use http::{Request, Response, Uri};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -19,6 +21,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
+pub(crate) use self::answer::AnswerBody;
+use self::http1::{Connector, Http1};
 use crate::config::Provider;
 use crate::config::file::Http2;
 
@@ -40,7 +44,15 @@ pub struct Upstreams {
 pub struct Upstream {
     provider: Arc<Provider>,
     /// Made on first use: most presets are never called, and certificates take time to load.
-    client: OnceLock<Client<HttpsConnector<HttpConnector>, Full<Bytes>>>,
+    client: OnceLock<Transport>,
+}
+
+/// What is spoken with a provider.
+enum Transport {
+    /// HTTP/1.1, as both sides know beforehand.
+    Http1(Http1),
+    /// HTTP/2, or what the handshake says.
+    Agreed(Client<Connector, Full<Bytes>>),
 }
 
 /// A call that got no answer.
@@ -80,19 +92,17 @@ impl Upstream {
     ///
     /// # Errors
     /// When there is no answer.
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, NoAnswer> {
-        let client = self.client().map_err(|e| NoAnswer::Unreachable(format!("{e:#}")))?;
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<AnswerBody>, NoAnswer> {
+        let transport = self.transport().map_err(|e| NoAnswer::Unreachable(format!("{e:#}")))?;
         let limit = self.provider.timeouts.first_byte;
-        let answer = client.request(request);
-        let answer = if limit.is_zero() {
-            answer.await
-        } else {
-            tokio::time::timeout(limit, answer).await.map_err(|_| NoAnswer::TimedOut(limit))?
-        };
-        answer.map_err(|e| NoAnswer::Unreachable(root_cause(&e)))
+        let answer = transport.send(request);
+        if limit.is_zero() {
+            return answer.await;
+        }
+        tokio::time::timeout(limit, answer).await.unwrap_or(Err(NoAnswer::TimedOut(limit)))
     }
 
-    fn client(&self) -> Result<&Client<HttpsConnector<HttpConnector>, Full<Bytes>>> {
+    fn transport(&self) -> Result<&Transport> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -101,16 +111,33 @@ impl Upstream {
     }
 }
 
-fn connect(provider: &Provider) -> Result<Client<HttpsConnector<HttpConnector>, Full<Bytes>>> {
+impl Transport {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<AnswerBody>, NoAnswer> {
+        match self {
+            Transport::Http1(http1) => Ok(http1.send(&request).await?.map(AnswerBody::Http1)),
+            Transport::Agreed(client) => {
+                let answer = client.request(request.map(Full::new)).await;
+                let answer = answer.map_err(|error| NoAnswer::Unreachable(root_cause(&error)))?;
+                Ok(answer.map(AnswerBody::Agreed))
+            }
+        }
+    }
+}
+
+fn connect(provider: &Provider) -> Result<Transport> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(KEEPALIVE));
     tcp.set_connect_timeout(Some(provider.timeouts.connect).filter(|limit| !limit.is_zero()));
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls(provider)?).https_or_http();
+    let is_plain = provider.base.scheme != Scheme::HTTPS;
     let connector = match provider.http2 {
-        Http2::Auto => builder.enable_http1().enable_http2().wrap_connector(tcp),
-        Http2::Never => builder.enable_http1().wrap_connector(tcp),
+        // Without a handshake there is nothing to agree on.
+        http2 if http2 == Http2::Never || (http2 == Http2::Auto && is_plain) => {
+            return Ok(Transport::Http1(http1(provider, builder.enable_http1().wrap_connector(tcp))?));
+        }
+        Http2::Never | Http2::Auto => builder.enable_http1().enable_http2().wrap_connector(tcp),
         Http2::PriorKnowledge => builder.enable_http2().wrap_connector(tcp),
     };
     let mut client = Client::builder(TokioExecutor::new());
@@ -123,7 +150,13 @@ fn connect(provider: &Provider) -> Result<Client<HttpsConnector<HttpConnector>, 
         .http2_initial_stream_window_size(HTTP2_STREAM_WINDOW)
         .http2_initial_connection_window_size(HTTP2_CONNECTION_WINDOW)
         .http2_only(provider.http2 == Http2::PriorKnowledge);
-    Ok(client.build(connector))
+    Ok(Transport::Agreed(client.build(connector)))
+}
+
+fn http1(provider: &Provider, connector: Connector) -> Result<Http1> {
+    let (scheme, authority) = (provider.base.scheme.clone(), provider.base.authority.clone());
+    let base = Uri::builder().scheme(scheme).authority(authority).path_and_query(PathAndQuery::from_static("/"));
+    Ok(Http1::new(connector, base.build()?, POOL_IDLE, POOL_IDLE_PER_HOST))
 }
 
 fn tls(provider: &Provider) -> Result<ClientConfig> {

@@ -86,10 +86,19 @@ async fn refusal(front: &Front, provider: &Provider, ca_file: Option<PathBuf>) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_private_authority_is_trusted_when_configured() {
-    for (protocols, version) in [(&["h2", "http/1.1"][..], Version::HTTP_2), (&["http/1.1"], Version::HTTP_11)] {
+    let both = &["h2", "http/1.1"][..];
+    for (protocols, http2, version) in [
+        (both, Http2::Auto, Version::HTTP_2),
+        (&["http/1.1"], Http2::Auto, Version::HTTP_11),
+        (both, Http2::Never, Version::HTTP_11),
+    ] {
         let provider = Provider::start(Script::new()).unwrap();
         let front = Front::start(&provider, "localhost", protocols).await;
-        let sprag = Sprag::start_with(&provider, |s| front.stand_in(s, Some(front.ca_file()))).await;
+        let sprag = Sprag::start_with(&provider, |settings| {
+            front.stand_in(settings, Some(front.ca_file()));
+            settings.providers.values_mut().for_each(|provider| Arc::make_mut(provider).http2 = http2);
+        })
+        .await;
         for is_stream in [false, true] {
             let body = request(Dialect::OpenaiChat, is_stream, "hi");
             let answer = client::post_json(sprag.url("/v1/chat/completions"), &body).fetch().await.unwrap();

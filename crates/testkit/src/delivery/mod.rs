@@ -193,11 +193,13 @@ fn cut_bytes(steps: Vec<Step>, faults: &[Fault]) -> Vec<Step> {
         _ => None,
     });
     let Some((mut left, how)) = cut else { return steps };
-    let mut kept = Vec::new();
-    for step in steps {
+    let (mut kept, mut steps) = (Vec::new(), steps.into_iter());
+    while let Some(step) = steps.next() {
         match step {
             Step::Write(bytes) if bytes.len() >= left => {
                 kept.push(Step::Write(bytes.slice(..left)));
+                // What is not sent yet is lost with the connection: who needs all of it stalls before.
+                kept.extend(steps.find(|step| matches!(step, Step::Wait(_))));
                 break;
             }
             Step::Write(bytes) => {
