@@ -46,7 +46,7 @@ pub(crate) fn refuse(
     let farewell = ticket.take_farewell();
     async move {
         if let Some(farewell) = farewell {
-            farewell.sent().await;
+            farewell.heard(None).await;
         }
         response
     }

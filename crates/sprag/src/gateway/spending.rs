@@ -41,10 +41,13 @@ use crate::tokens::{PromptSample, Tally};
 /// Bytes of an answer after which is looked again whether what is set aside still pays for it.
 const LOOK_BYTES: u64 = 512;
 
-/// How often what accounts have spent is read for one call, because it changed meanwhile.
-const SEED_ATTEMPTS: u32 = 6;
+/// How often what accounts have spent is read for one call, because it changed meanwhile: for a second or so. Among many calls that begin and end
+/// at once it changes all the time.
+const SEED_ATTEMPTS: u32 = 64;
 /// What changes is on its way to the record for about so long.
 const SEED_PAUSE: Duration = Duration::from_millis(2);
+/// Between two attempts there are so many pauses at most.
+const SEED_PAUSES: u32 = 10;
 
 /// What is set aside for a call, and where.
 #[derive(Debug, Default)]
@@ -186,7 +189,7 @@ impl Spending {
     /// Looks up what accounts have spent that must be opened.
     async fn seed(&mut self, app: &Arc<App>, tree: &[RunPlace]) -> Result<(), Refusal> {
         if self.seedings > 0 {
-            tokio::time::sleep(SEED_PAUSE * self.seedings).await;
+            tokio::time::sleep(SEED_PAUSE * self.seedings.min(SEED_PAUSES)).await;
         }
         self.seedings += 1;
         if self.seedings > SEED_ATTEMPTS {

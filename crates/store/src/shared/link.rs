@@ -12,16 +12,11 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::io::tcp::TcpSettings;
-use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisError, ServerErrorKind,
-    Value,
-};
-use tokio::net::TcpStream;
+use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, RedisError, ServerErrorKind, Value};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::pump::Pump;
-use super::scripts::{BEGIN, END, Script};
+use super::scripts::Script;
 use super::{Address, Away, LinkStatus, Phase, RoundTrips};
 use crate::shards::with_lock;
 
@@ -56,8 +51,7 @@ pub(super) struct Link {
 
 #[derive(Clone)]
 enum Connection {
-    /// Of one whose bytes move by the library's own task nobody can say what is written.
-    One(MultiplexedConnection, Option<Pump>),
+    One(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
@@ -123,17 +117,6 @@ impl Link {
 
     pub(super) fn phase(&self) -> Phase {
         self.phase.borrow().0
-    }
-
-    /// Waits until what was sent is on its way to Redis. False where only an answer can tell.
-    pub(super) async fn written(&self) -> bool {
-        let pump = with_lock(&self.connection, |connection| match connection {
-            Some(Connection::One(_, pump)) => pump.clone(),
-            Some(Connection::Cluster(_)) | None => None,
-        });
-        let Some(pump) = pump else { return false };
-        pump.written().await;
-        true
     }
 
     /// Waits for another phase than this one.
@@ -232,23 +215,11 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
         }
         false => {
             let url = address.urls.first().map(String::as_str).unwrap_or_default();
-            let info = url.into_connection_info()?.set_tcp_settings(tcp());
+            let client = Client::open(url.into_connection_info()?.set_tcp_settings(tcp()))?;
             // Calls have a limit of their own.
             let config =
                 AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECTING)).set_response_timeout(None);
-            match info.addr() {
-                ConnectionAddr::Tcp(host, port) => {
-                    let stream = TcpStream::connect((host.as_str(), *port)).await?;
-                    stream.set_nodelay(true)?;
-                    let of_redis = info.redis_settings();
-                    let (connection, driver) = MultiplexedConnection::new_with_config(of_redis, stream, config).await?;
-                    Connection::One(connection, Some(Pump::start(driver)))
-                }
-                _ => {
-                    let client = Client::open(info)?;
-                    Connection::One(client.get_multiplexed_async_connection_with_config(&config).await?, None)
-                }
-            }
+            Connection::One(client.get_multiplexed_async_connection_with_config(&config).await?)
         }
     };
     // Something is written: a Redis that is full, or cannot save, answers everything else.
@@ -256,15 +227,6 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
     trial.arg(TRIAL_KEY).arg(1).arg("PX").arg(TRIAL_MS);
     connection.send(&trial).await?;
     connection.send(redis::cmd("DEL").arg(TRIAL_KEY)).await?;
-    // The end of a call is sent and not waited for: were it not known by its hash, it would come a round trip later than it should. Somebody
-    // who may not load scripts ahead may still call them.
-    for script in [&*BEGIN, &*END] {
-        match connection.send(redis::cmd("SCRIPT").arg("LOAD").arg(&script.text)).await {
-            Err(error) if is_away(&error) => return Err(error),
-            Err(error) => tracing::debug!(%error, "scripts cannot be loaded ahead"),
-            Ok(_) => {}
-        }
-    }
     Ok(connection)
 }
 
@@ -291,7 +253,7 @@ async fn run(
 impl Connection {
     async fn send(&mut self, command: &Cmd) -> Result<Value, RedisError> {
         let answer = match self {
-            Connection::One(connection, _) => connection.req_packed_command(command).await,
+            Connection::One(connection) => connection.req_packed_command(command).await,
             Connection::Cluster(connection) => connection.req_packed_command(command).await,
         };
         answer?.extract_error()

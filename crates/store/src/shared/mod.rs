@@ -6,7 +6,7 @@
 //!
 //! - `asked`, `told`, `ending`, `missed`: what goes in and what comes out
 //! - `beginning`, `settling`, `accounts`, `corrections`, `reconciling`: what is done
-//! - `address`, `link`, `pump`, `status`: the way to Redis; a breaker, so that a Redis that is away costs nothing
+//! - `address`, `link`, `status`: the way to Redis; a breaker, so that a Redis that is away costs nothing
 //! - `keys`, `asking`, `packed`, `scripts`, `lua/`, `reading`, `answers`: how it is kept there, asked and answered
 //! - `node`, `calls`, `heard`: what this node holds, what it still has to tell, and what it has heard
 //!
@@ -37,7 +37,6 @@ mod link;
 mod missed;
 mod node;
 mod packed;
-mod pump;
 mod reading;
 mod reconciling;
 mod scripts;
@@ -101,12 +100,6 @@ impl Shared {
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.node.link.phase() == Phase::Connected
-    }
-
-    /// Waits until what was sent is on its way to Redis: whoever asks Redis after that comes later. False where only an answer can
-    /// tell.
-    pub async fn written(&self) -> bool {
-        self.node.link.written().await
     }
 
     /// How the link is.

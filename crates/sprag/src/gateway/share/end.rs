@@ -1,13 +1,6 @@
-//! How other nodes hear that a call is over. The client's last bytes wait until it is on its way to Redis, and not for the answer.
-//!
-//! A client that goes on with another node asks Redis through that one, after it got its last bytes from here: what this node
-//! sent before that arrives first. So nobody waits for a round trip only to be sure of an order that there is already.
+//! How other nodes hear that a call is over. The client's last bytes wait until they know, or for a while.
 
-use std::convert::Infallible;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use sprag_core::event::Event;
@@ -17,10 +10,11 @@ use sprag_core::policy::{AccountId, Draw};
 use sprag_core::run::Remember;
 use sprag_store::RunKey;
 use sprag_store::shared::{End, EndHow, Ended, NewHabits, NewWatch, RatesEnd, Shared, SharedCall, Watch};
-use sprag_store::state::Settlement;
-use tokio::sync::oneshot;
+use sprag_store::state::{RunTotals, Settlement};
+use tokio::task::JoinHandle;
 
 use crate::app::App;
+use crate::gateway::settled::Settled;
 use crate::gateway::ticket::TicketRun;
 use crate::link::{DoneAlone, new_version};
 
@@ -57,16 +51,17 @@ pub(crate) struct Over<'a> {
 
 /// Other nodes are being told.
 pub(crate) struct Farewell {
-    /// Over when what they are told is on its way, or was answered.
-    sent: oneshot::Receiver<Infallible>,
+    telling: JoinHandle<Option<RunTotals>>,
     /// How long an answer's last bytes wait for it.
     patience: Duration,
 }
 
 impl Farewell {
-    /// Waits until what they are told is on its way.
-    pub(crate) async fn sent(self) {
-        let _ = tokio::time::timeout(self.patience, self.sent).await;
+    /// Waits until they know; with what the run has come to by then.
+    pub(crate) async fn heard(self, settled: Option<Settled>) -> Option<Settled> {
+        let told = tokio::time::timeout(self.patience, self.telling).await;
+        let totals = told.ok().and_then(Result::ok).flatten();
+        settled.map(|settled| Settled { totals: totals.unwrap_or(settled.totals), ..settled })
     }
 }
 
@@ -134,28 +129,16 @@ impl Held {
         tokio::runtime::Handle::try_current().ok()?;
         let (teller, agent) = (app.clone(), event.agent.clone());
         let patience = app.settings.load().state.timeout;
-        let (is_sent, sent) = oneshot::channel();
-        app.settling.spawn(async move {
-            let (shared, mut is_sent) = (last.shared.clone(), Some(is_sent));
-            let mut telling = pin!(last.tell(&teller));
-            // With the first look it is handed to the connection.
-            let at_once = poll_fn(|cx| Poll::Ready(telling.as_mut().poll(cx))).await;
-            if at_once.is_pending() && shared.written().await {
-                is_sent.take();
-            }
-            let ended = match at_once {
-                Poll::Ready(ended) => ended,
-                Poll::Pending => telling.await,
-            };
-            drop(is_sent);
-            let Some(ended) = ended else { return };
+        let telling = app.settling.spawn(async move {
+            let ended = last.tell(&teller).await?;
             for account in ended.accounts.iter().filter(|account| !account.id.is_shadow) {
                 for crossed in teller.crossed(&account.id, account.before, account.settled) {
                     teller.record_reached(&crossed, &agent);
                 }
             }
+            ended.totals
         });
-        Some(Farewell { sent, patience })
+        Some(Farewell { telling, patience })
     }
 }
 

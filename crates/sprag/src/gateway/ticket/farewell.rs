@@ -1,5 +1,5 @@
 //! How a ticket ends: at once, or when what it needs is there. Tokens that nobody reported are counted, and other nodes
-//! are told; the answer's last bytes wait until both are done, or on their way.
+//! are told; the answer's last bytes wait for both.
 
 use sprag_core::event::Ending;
 use sprag_core::wire::Reply;
@@ -26,15 +26,12 @@ impl Ticket {
         }
         let settled = self.settle(reply, reply.usage, ending);
         match self.farewell.take() {
-            Some(farewell) => Settling::UnderWay(self.app.settling.spawn(async move {
-                farewell.sent().await;
-                settled
-            })),
+            Some(farewell) => Settling::UnderWay(self.app.settling.spawn(async move { farewell.heard(settled).await })),
             None => Settling::Done(settled),
         }
     }
 
-    /// What is to be waited for until it is on its way to other nodes how the call ended.
+    /// What is to be waited for until other nodes know how the call ended.
     pub(crate) fn take_farewell(&mut self) -> Option<Farewell> {
         self.farewell.take()
     }
@@ -62,10 +59,10 @@ impl Ticket {
             let model = own.event.model.as_deref().unwrap_or_default();
             let usage = own.app.tokens.complete(model, &own.sample, &reply);
             let settled = own.settle(&reply, Some(usage), ending);
-            if let Some(farewell) = own.farewell.take() {
-                tokio::runtime::Handle::current().block_on(farewell.sent());
+            match own.farewell.take() {
+                Some(farewell) => tokio::runtime::Handle::current().block_on(farewell.heard(settled)),
+                None => settled,
             }
-            settled
         })
     }
 
