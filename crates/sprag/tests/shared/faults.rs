@@ -16,6 +16,12 @@ use crate::agent::{Agent, Talk};
 use crate::nodes::{Nodes, daily, is_connected, share, stopped, text, wait_until};
 use crate::stage::Stage;
 
+/// A dollar a day, also without Redis.
+fn open_budget(settings: &mut Settings) {
+    daily(settings, 100, Reserve::WorstCase);
+    settings.state.on_loss.budgets = StateLoss::Open;
+}
+
 async fn ready(nodes: &Nodes, number: usize) -> serde_json::Value {
     let url = format!("http://{}/readyz", nodes.sprags[number].admin);
     let answer = client::get(url).fetch().await.unwrap();
@@ -51,11 +57,7 @@ async fn without_redis_calls_go_on_and_their_sums_agree_when_it_is_back() {
 async fn a_budget_in_force_is_closed_without_redis_unless_told_otherwise() {
     let Some(mut redis) = RedisServer::start() else { return };
     let closed = Nodes::start(1, &redis.url(), |settings| daily(settings, 100, Reserve::WorstCase)).await;
-    let open = Nodes::start(1, &redis.url(), |settings| {
-        daily(settings, 100, Reserve::WorstCase);
-        settings.state.on_loss.budgets = StateLoss::Open;
-    })
-    .await;
+    let open = Nodes::start(1, &redis.url(), open_budget).await;
     for nodes in [&closed, &open] {
         assert_eq!(nodes.call(0, "task", 10).fetch().await.unwrap().status, 200);
     }
@@ -77,11 +79,7 @@ async fn a_budget_in_force_is_closed_without_redis_unless_told_otherwise() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_budget_that_nodes_drew_on_without_redis_is_one_sum_when_it_is_back() {
     let Some(mut redis) = RedisServer::start() else { return };
-    let nodes = Nodes::start(2, &redis.url(), |settings| {
-        daily(settings, 100, Reserve::WorstCase);
-        settings.state.on_loss.budgets = StateLoss::Open;
-    })
-    .await;
+    let nodes = Nodes::start(2, &redis.url(), open_budget).await;
     redis.kill();
     // Redis has never heard of the account.
     assert_eq!(nodes.call(0, "task", 30).fetch().await.unwrap().status, 200);
@@ -99,11 +97,7 @@ async fn an_open_budget_that_nodes_drew_on_without_redis_is_one_sum_when_it_is_b
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_began_without_redis_and_ends_with_it_is_told_when_it_ends() {
     let Some(mut redis) = RedisServer::start() else { return };
-    let nodes = Nodes::start(2, &redis.url(), |settings| {
-        daily(settings, 100, Reserve::WorstCase);
-        settings.state.on_loss.budgets = StateLoss::Open;
-    })
-    .await;
+    let nodes = Nodes::start(2, &redis.url(), open_budget).await;
     redis.kill();
     assert_eq!(nodes.call(0, "task", 30).fetch().await.unwrap().status, 200);
     let held = tokio::spawn(nodes.call(0, "task", 40).header("x-mock-hold", "").fetch());

@@ -81,8 +81,11 @@ impl Connection {
                         return Poll::Ready(Ok((Head { keeps, ..head }, rest)));
                     }
                     interim += 1;
-                    if interim > INTERIM_HEADS || head.response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    if head.response.status() == StatusCode::SWITCHING_PROTOCOLS {
                         return Poll::Ready(Err(Malformed("it changes to another protocol").into()));
+                    }
+                    if interim > INTERIM_HEADS {
+                        return Poll::Ready(Err(Malformed("too much is said before it").into()));
                     }
                     seen = rest.into();
                 }
