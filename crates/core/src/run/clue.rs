@@ -145,6 +145,13 @@ pub fn evidence(scope: Scope, brought: Brought<'_>, wanted: &[RunOrigin]) -> Vec
     clues
 }
 
+/// The clue that is there as soon as the answer that a request goes on from is settled; None where it goes on from none.
+#[must_use]
+pub fn answer_before(scope: Scope, previous_id: Option<&str>, history: Option<&History>) -> Option<u64> {
+    let by_id = previous_id.map(|id| scope.clue(Kind::AnswerId, xxh3_64(id.as_bytes())));
+    by_id.or_else(|| Some(scope.clue(Kind::Conversation, *history?.after_answers.first()?)))
+}
+
 /// What a call leaves behind as evidence for the requests that follow it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remember {

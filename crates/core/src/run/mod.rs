@@ -8,5 +8,5 @@
 mod clue;
 mod identify;
 
-pub use clue::{Brought, Clue, Lookup, RETRY_MS, Remember, Scope, at_opening, at_settling, evidence};
+pub use clue::{Brought, Clue, Lookup, RETRY_MS, Remember, Scope, answer_before, at_opening, at_settling, evidence};
 pub use identify::{Named, Signs, name_run};

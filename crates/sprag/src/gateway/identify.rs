@@ -10,11 +10,13 @@ use sprag_core::event::{Ending, RunOrigin, RunRecord};
 use sprag_core::id::{AgentName, BadName, RunId};
 use sprag_core::policy::VirtualKey;
 use sprag_core::run::{
-    Brought, Clue, Lookup, Named, RETRY_MS, Remember, Scope, Signs, at_opening, at_settling, evidence, name_run,
+    Brought, Clue, Lookup, Named, RETRY_MS, Remember, Scope, Signs, answer_before, at_opening, at_settling, evidence,
+    name_run,
 };
 use sprag_core::time::Timestamp;
 use sprag_core::wire::{Call, History, Reply};
 use sprag_store::RunKey;
+use sprag_store::shared::Follows;
 use sprag_store::state::State;
 
 use super::credentials::{CREDENTIALS, credential_for, query_keys};
@@ -34,6 +36,8 @@ pub(crate) struct Caller {
     pub(crate) scope: Scope,
     /// None for requests outside any run.
     pub(crate) run: Option<AskedRun>,
+    /// What it goes on from.
+    pub(crate) follows: Follows,
     /// What the call leaves behind as soon as its run is known.
     pub(crate) leaves: Remember,
 }
@@ -131,8 +135,15 @@ pub(crate) fn identify(
         }),
     };
     let history = call.and_then(|(_, history)| history);
+    let previous_id = call.and_then(|(call, _)| call.previous_id.as_deref());
+    let follows = match (answer_before(scope, previous_id, history), &run) {
+        (Some(clue), _) => Follows::Answer(clue),
+        // Agents that name their runs need not resend what was said. A session of a client has calls beside its conversation, too.
+        (None, Some(AskedRun::Named(run))) if run.origin == RunOrigin::Declared => Follows::Unsaid,
+        (None, _) => Follows::Nothing,
+    };
     let leaves = at_opening(scope, signs.trace, history, signs.retries.is_some());
-    Ok(Caller { agent, scope, run, leaves })
+    Ok(Caller { agent, scope, run, follows, leaves })
 }
 
 impl AskedRun {

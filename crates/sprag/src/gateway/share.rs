@@ -129,6 +129,7 @@ pub(crate) async fn begin(
         call: &ticket.event().id,
         agent,
         run: asked,
+        follows: caller.follows,
         remember: &caller.leaves,
         watch: expected.as_ref().map(|run| &run.id).zip(version),
         agent_watch: watches_agent.then(|| app.state.agent_watch_version(agent, now)),

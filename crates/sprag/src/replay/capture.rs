@@ -123,7 +123,7 @@ impl<'a> Captures<'a> {
         let scanner = Scanner::default();
         let naming = Naming { scanner: &scanner, command: None };
         let caller = identify(naming, &ORIGINS, None, None, &head, with_history).map_err(|error| error.to_string())?;
-        let Caller { agent, scope, run: Some(asked), leaves } = caller else { return Ok(None) };
+        let Caller { agent, scope, run: Some(asked), leaves, .. } = caller else { return Ok(None) };
         let known = Known { state: &self.state, ids: &self.ids, is_over: &|_| false };
         let run = asked.found_here(known, self.now);
         self.state.keep(&leaves, &run.key);

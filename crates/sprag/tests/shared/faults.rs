@@ -226,23 +226,3 @@ async fn a_slow_redis_makes_calls_slow_and_nothing_else() {
         assert_eq!(nodes.told_cost(number, "task").await, "0.06", "node {number}");
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_answer_waits_until_redis_has_its_end() {
-    let Some(redis) = RedisServer::start() else { return };
-    let cable = Cable::to(redis.address()).await.unwrap();
-    let nodes = Nodes::start(1, &cable.redis_url(), |_| {}).await;
-    let others = Nodes::start(1, &redis.url(), |_| {}).await;
-    let held = tokio::spawn(nodes.call(0, "task", 1).header("x-mock-hold", "").fetch());
-    wait_until("the provider has the call", || nodes.forwarded() == 1).await;
-    // Nothing reaches Redis: whoever is answered now could ask another node, which knows nothing of it.
-    cable.hold();
-    nodes.provider.gate().open();
-    wait_until("the call is settled here", || nodes.sprags[0].app.state.counts().in_flight == 0).await;
-    assert_eq!(others.told_cost(0, "task").await, "0.00");
-    assert!(!held.is_finished());
-    cable.mend();
-    let answer = held.await.unwrap().unwrap();
-    assert_eq!((answer.status.as_u16(), answer.header("x-sprag-run-cost-usd")), (200, "0.01"));
-    assert_eq!(others.told_cost(0, "task").await, "0.01");
-}

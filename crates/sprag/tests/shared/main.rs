@@ -14,6 +14,7 @@ mod history_away;
 mod loops;
 mod money;
 mod nodes;
+mod order;
 mod rates;
 #[path = "../runs/say.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]

@@ -63,6 +63,8 @@ async fn what_was_spent_survives_a_flush() {
     for number in 0..3 {
         assert_eq!(nodes.call(number, "task", 30).fetch().await.unwrap().status, 200);
     }
+    // Nodes hear what an account has come to a moment after the answer.
+    nodes.quiet().await;
     redis.flush();
     // The node that has seen all of it comes first; others have seen less, and find what it brought.
     for number in [2, 0, 1] {

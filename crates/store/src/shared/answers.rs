@@ -61,7 +61,11 @@ pub(super) struct Told {
 }
 
 impl PartBegun {
-    pub(super) fn read(value: Value) -> Result<PartBegun, Away> {
+    /// None where it did not begin, because what it goes on from may still be under way.
+    pub(super) fn read(value: Value) -> Result<Option<PartBegun>, Away> {
+        if value == Value::Nil {
+            return Ok(None);
+        }
         let mut parts = Parts::unpacked(value, BEGUN_PARTS)?;
         let now = Timestamp(parts.number()?);
         let born = parts.optional_text()?;
@@ -70,7 +74,7 @@ impl PartBegun {
             Value::Nil => None,
             value => Some(run(Parts::of(value)?, agent_in_flight)?),
         };
-        Ok(PartBegun {
+        Ok(Some(PartBegun {
             now,
             born,
             agent_in_flight,
@@ -88,7 +92,7 @@ impl PartBegun {
                 Value::Int(count) => Some(u32::try_from(count.max(0)).unwrap_or(u32::MAX)),
                 _ => return Err(Away::Failed("its answer counts repeats by no number".to_owned())),
             },
-        })
+        }))
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Begin<'a> {
     pub agent: &'a AgentName,
     /// The run that is asked for.
     pub run: AskedRun<'a>,
+    /// What the call goes on from.
+    pub follows: Follows,
     /// What ties later requests to the run as soon as the call begins. Only `clues` and `offers` are looked at.
     pub remember: &'a Remember,
     /// The run of which this node has what detection keeps, and in which version: it is told only where it is another.
@@ -32,6 +34,18 @@ pub struct Begin<'a> {
     pub money: Option<MoneyAsk<'a>>,
     /// The counter of identical requests. Not counted when a rate has no room.
     pub repeat: Option<RepeatAsk<'a>>,
+}
+
+/// What a call goes on from. A client goes on as soon as it has an answer, and Redis may hear of that before it hears of the answer's
+/// end: it came from another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// Nothing: it may begin whatever is under way.
+    Nothing,
+    /// An answer, which leaves this clue when it is over.
+    Answer(u64),
+    /// Perhaps the last call of its run: the request does not say.
+    Unsaid,
 }
 
 /// The run that is asked for.

@@ -138,6 +138,7 @@ fn run_table(begin: &Begin<'_>) -> Option<RunTable> {
         lineage: above.collect(),
         clues: clues.collect(),
         have: begin.watch.map(|(id, version)| HaveTable { id: id.to_string(), version: hex(version) }),
+        follows: begin.follows,
         left_clues: begin.remember.clues.clone(),
         left_offers: begin.remember.offers.clone(),
     })

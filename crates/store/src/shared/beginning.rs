@@ -1,6 +1,7 @@
 //! A call begins.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use sprag_core::policy::Draw;
@@ -12,6 +13,11 @@ use super::packed::{BeginTable, GiveBackTable, ReserveTable, pack};
 use super::scripts::{BEGIN, GIVE_BACK, RESERVE};
 use super::told::Drawn;
 use super::{Away, Begin, Begun, Money, MoneyAsk, Purse, Shared, SharedCall, keys};
+
+/// The first pause before it is looked again whether what a call goes on from is over.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// So often the next one is twice as long.
+const LONGER: u32 = 4;
 
 /// What the parts of a call must give back, because other parts were refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,12 +37,18 @@ impl Shared {
         let node = &*self.node;
         let agent = keys::of_agent(begin.agent);
         let tables = begin_tables(begin, node.head(&agent, begin.call), node);
-        let begun = join_all(tables.iter().map(|table| self.begin_part(table))).await;
-        let (mut tellings, mut parts) = (Vec::new(), Vec::new());
-        for (part, telling) in begun.into_iter().collect::<Result<Vec<_>, Away>>()? {
-            parts.push(part);
-            tellings.push(telling);
-        }
+        let mut doubts = self.doubts();
+        let begun = loop {
+            let pause = doubts.next();
+            let begun = join_all(tables.iter().map(|table| self.begin_part(table, pause.is_some()))).await;
+            let begun = begun.into_iter().collect::<Result<Option<Vec<_>>, Away>>();
+            match (begun?, pause) {
+                (Some(begun), _) => break begun,
+                (None, Some(pause)) => tokio::time::sleep(pause).await,
+                (None, None) => return Err(Away::Failed("it did not begin a call that need not wait".to_owned())),
+            }
+        };
+        let (mut parts, tellings): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
         let rated = rated(&parts, begin.rates);
         let run = parts.first_mut().and_then(|part| part.run.take());
         let mut call = SharedCall {
@@ -99,12 +111,29 @@ impl Shared {
         Ok(money)
     }
 
-    /// Begins in one place. What comes with the answer takes it back when it is dropped.
-    async fn begin_part(&self, table: &BeginTable) -> Result<(PartBegun, Telling<'_>), Away> {
+    /// Pauses between looks at whether what a call goes on from is over, an eighth of the link's patience in all. In a cluster, where a call may
+    /// have begun in one place and not in another, there are none.
+    fn doubts(&self) -> impl Iterator<Item = Duration> + use<> {
+        let most = if self.looks_again() { self.node.link.timeout / 8 } else { Duration::ZERO };
+        let pauses = (0_u32..).map(|look| LOOK_AGAIN * (1 << look.min(LONGER)));
+        pauses.scan(Duration::ZERO, move |all, pause| {
+            *all += pause;
+            (*all <= most).then_some(pause)
+        })
+    }
+
+    /// Begins in one place. What comes with the answer takes it back when it is dropped. None where it `may_doubt`, and does.
+    async fn begin_part(&self, table: &BeginTable, may_doubt: bool) -> Result<Option<(PartBegun, Telling<'_>)>, Away> {
         let node = &*self.node;
         let telling = node.calls.taking_back(table.head.clone());
-        match node.link.call(&BEGIN, &table.head.p, &table.arguments()).await {
-            Ok(value) => Ok((PartBegun::read(value)?, telling)),
+        match node.link.call(&BEGIN, &table.head.p, &table.arguments(may_doubt)).await {
+            Ok(value) => match PartBegun::read(value)? {
+                Some(begun) => Ok(Some((begun, telling))),
+                None => {
+                    telling.done();
+                    Ok(None)
+                }
+            },
             Err(away @ (Away::Connecting | Away::Open)) => {
                 // Nothing was sent.
                 telling.done();

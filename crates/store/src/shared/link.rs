@@ -16,7 +16,7 @@ use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, R
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::scripts::Script;
+use super::scripts::{BEGIN, END, Script};
 use super::{Address, Away, LinkStatus, Phase, RoundTrips};
 use crate::shards::with_lock;
 
@@ -36,7 +36,7 @@ const IN_SCRIPT: &str = "Error running script";
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) address: Address,
-    timeout: Duration,
+    pub(super) timeout: Duration,
     connection: Mutex<Option<Connection>>,
     phase: watch::Sender<(Phase, Instant)>,
     failures_in_a_row: AtomicU32,
@@ -227,6 +227,15 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
     trial.arg(TRIAL_KEY).arg(1).arg("PX").arg(TRIAL_MS);
     connection.send(&trial).await?;
     connection.send(redis::cmd("DEL").arg(TRIAL_KEY)).await?;
+    // A script that Redis does not know by its hash is sent once more, behind what was sent after it. Whoever may not load scripts ahead may
+    // still call them.
+    for script in [&*BEGIN, &*END] {
+        match connection.send(redis::cmd("SCRIPT").arg("LOAD").arg(&script.text)).await {
+            Err(error) if is_away(&error) => return Err(error),
+            Err(error) => tracing::debug!(%error, "scripts cannot be loaded ahead"),
+            Ok(_) => {}
+        }
+    }
     Ok(connection)
 }
 

@@ -45,7 +45,7 @@ mod status;
 mod told;
 
 pub use address::{Address, BadAddress};
-pub use asked::{AskedPurse, AskedRun, Begin, MoneyAsk, NamedRun, RepeatAsk};
+pub use asked::{AskedPurse, AskedRun, Begin, Follows, MoneyAsk, NamedRun, RepeatAsk};
 pub use corrections::{Change, Correction};
 pub use ending::{End, EndHow, Ended, NewHabits, NewWatch, RatesEnd, SettledAccount};
 pub use missed::{Missed, MissedAccount, MissedRun};
@@ -100,6 +100,13 @@ impl Shared {
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.node.link.phase() == Phase::Connected
+    }
+
+    /// Whether a call that comes before the end of the one that it goes on from looks again: then no answer needs to wait until Redis has
+    /// heard of its end.
+    #[must_use]
+    pub fn looks_again(&self) -> bool {
+        !self.node.is_cluster()
     }
 
     /// How the link is.

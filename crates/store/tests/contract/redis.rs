@@ -10,8 +10,8 @@ use sprag_core::run::{Clue, Lookup, Remember};
 use sprag_core::time::Timestamp;
 use sprag_store::RunKey;
 use sprag_store::shared::{
-    Address, AskedRun, Begin, Begun, Clock, End, EndHow, Ended, NamedRun, Options, Phase, RatesEnd, RunNow, Shared,
-    SharedCall,
+    Address, AskedRun, Begin, Begun, Clock, End, EndHow, Ended, Follows, NamedRun, Options, Phase, RatesEnd, RunNow,
+    Shared, SharedCall,
 };
 use sprag_store::state::{OpenRequest, Opened, RateAsk, Rated, RunTotals, Settlement, StateCounts};
 use sprag_testkit::RedisServer;
@@ -230,6 +230,7 @@ pub(crate) fn outside<'a>(call: &'a str, agent: &'a AgentName, remember: &'a Rem
         call,
         agent,
         run: AskedRun::Outside,
+        follows: Follows::Nothing,
         remember,
         watch: None,
         agent_watch: None,

@@ -41,6 +41,22 @@ fn only_what_is_wanted_counts() {
 }
 
 #[test]
+fn what_a_request_goes_on_from_is_left_by_the_answer() {
+    let scope = scope("a", "k");
+    let asked = history(r#"{"role":"user","content":"hi"}"#);
+    assert_eq!(answer_before(scope, None, Some(&asked)), None);
+    let next = history(
+        r#"{"role":"user","content":"hi"},{"role":"assistant","content":"yes"},{"role":"user","content":"so"}"#,
+    );
+    let answer = Reply { text: "yes".into(), id: Some("resp_1".into()), ..Reply::default() };
+    for is_named in [true, false] {
+        let left = at_settling(scope, Some(&asked), &answer, true, is_named);
+        assert!(left.unless_taken.contains(&answer_before(scope, None, Some(&next)).unwrap()));
+        assert!(left.clues.contains(&answer_before(scope, Some("resp_1"), None).unwrap()));
+    }
+}
+
+#[test]
 fn an_answer_is_offered_and_a_failure_too() {
     let scope = scope("a", "k");
     let asked = history(r#"{"role":"user","content":"hi"}"#);

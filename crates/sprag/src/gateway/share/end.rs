@@ -1,9 +1,13 @@
-//! How other nodes hear that a call is over. The client's last bytes wait until they know, or for a while.
+//! How other nodes hear that a call is over.
+//!
+//! A whole answer does not wait for that: what is told is on its way before the answer's last bytes are, and whoever goes on from there on another node
+//! before Redis has heard of it looks again. Everything else waits until other nodes know, or for a while.
 
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use sprag_core::event::Event;
+use sprag_core::event::{Ending, Event};
 use sprag_core::id::AgentName;
 use sprag_core::loops::{AgentWatch, RunWatch};
 use sprag_core::policy::{AccountId, Draw};
@@ -129,7 +133,7 @@ impl Held {
         tokio::runtime::Handle::try_current().ok()?;
         let (teller, agent) = (app.clone(), event.agent.clone());
         let patience = app.settings.load().state.timeout;
-        let telling = app.settling.spawn(async move {
+        let mut telling = Box::pin(async move {
             let ended = last.tell(&teller).await?;
             for account in ended.accounts.iter().filter(|account| !account.id.is_shadow) {
                 for crossed in teller.crossed(&account.id, account.before, account.settled) {
@@ -138,7 +142,16 @@ impl Held {
             }
             ended.totals
         });
-        Some(Farewell { telling, patience })
+        // With the first look it stands in the line to Redis, before anything that this node asks later.
+        let at_once = telling.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let is_awaited = event.ending != Ending::Complete || !link.shared.looks_again();
+        let telling = app.settling.spawn(async move {
+            match at_once {
+                Poll::Ready(totals) => totals,
+                Poll::Pending => telling.await,
+            }
+        });
+        is_awaited.then_some(Farewell { telling, patience })
     }
 }
 

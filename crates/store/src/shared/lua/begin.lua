@@ -31,6 +31,13 @@ if RUN_ID then
   is_new, before, chain = open_run(asked)
   run_watch = watch_unless(watch_key(asked.id), HAVE_ID == asked.id and HAVE_VERSION or nil)
 end
+if FOLLOWS and chain and not (FOLLOWS ~= '' and value_at(FOLLOWS)) then
+  -- The answer that it goes on from may have come from a node whose word is still on its way. In a run that nobody knows that is one of any call
+  -- of the agent.
+  local under_way = chain[1].r
+  if HOWS and clue == 0 then under_way = agent and agent.r or 0 end
+  if under_way > 0 then return false end
+end
 if AGENT_WATCH then agent_watch = watch_unless(watch_key(), AGENT_WATCH) end
 
 local refused, would, taken, save_rates = false, {}, {}, nil

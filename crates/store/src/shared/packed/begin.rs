@@ -7,7 +7,7 @@ use sprag_core::event::RunOrigin;
 use sprag_core::run::Lookup;
 
 use super::{Head, MoneyTable, RateTable, Stream, hexes};
-use crate::shared::keys;
+use crate::shared::{Follows, keys};
 
 #[derive(Clone, Debug)]
 pub(in crate::shared) struct BeginTable {
@@ -33,6 +33,7 @@ pub(in crate::shared) struct RunTable {
     pub(in crate::shared) lineage: Vec<AncestorTable>,
     pub(in crate::shared) clues: Vec<ClueTable>,
     pub(in crate::shared) have: Option<HaveTable>,
+    pub(in crate::shared) follows: Follows,
     /// What it leaves at once.
     pub(in crate::shared) left_clues: Vec<u64>,
     pub(in crate::shared) left_offers: Vec<u64>,
@@ -73,7 +74,8 @@ const FIRST_KEY: usize = 2;
 
 impl BeginTable {
     /// The arguments: values in the order of `given_begin.lua`, then keys, then where clues are brought how each leads to a run.
-    pub(in crate::shared) fn arguments(&self) -> Vec<Vec<u8>> {
+    /// With `may_doubt` it begins only where nothing is under way any longer that it goes on from.
+    pub(in crate::shared) fn arguments(&self, may_doubt: bool) -> Vec<Vec<u8>> {
         let Head { p, call, node, fresh, now } = &self.head;
         let mut reads = self.keys_of_agent();
         let run = self.run.as_ref();
@@ -104,6 +106,7 @@ impl BeginTable {
             .put(&brings.then_some(clues_at))
             .put(&have.map(|have| &have.id))
             .put(&have.map(|have| &have.version))
+            .put(&run.filter(|_| may_doubt).and_then(|run| self.follows(run)))
             .put(&run.map(|run| hexes(&run.left_clues)))
             .put(&run.map(|run| hexes(&run.left_offers)))
             .put(&Some(&self.rates).filter(|rates| !rates.is_empty()))
@@ -131,7 +134,7 @@ impl BeginTable {
         keys
     }
 
-    /// Offers that it leaves, then the clues that it brings; or where it brings none, what is kept of the run.
+    /// Offers that it leaves, then the clues that it brings; or where it brings none, what is kept of the run. Last what it goes on from.
     fn keys_of_run(&self, run: &RunTable) -> Vec<String> {
         let p = &self.head.p;
         let mut keys: Vec<String> = run.left_offers.iter().map(|hash| keys::offer(p, *hash)).collect();
@@ -145,7 +148,17 @@ impl BeginTable {
             Lookup::Known => keys::clue(p, clue.1),
             Lookup::Claim | Lookup::Retry => keys::offer(p, clue.1),
         }));
+        keys.extend(self.follows(run).filter(|key| !key.is_empty() && !keys.contains(key)));
         keys
+    }
+
+    /// The key that is there when what the call goes on from is over; empty where there is none.
+    fn follows(&self, run: &RunTable) -> Option<String> {
+        match run.follows {
+            Follows::Nothing => None,
+            Follows::Answer(clue) => Some(keys::clue(&self.head.p, clue)),
+            Follows::Unsaid => Some(String::new()),
+        }
     }
 }
 
