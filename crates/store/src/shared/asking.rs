@@ -64,7 +64,7 @@ pub(super) fn money_tables(money: &MoneyAsk<'_>, agent: &str, node: &Node) -> BT
         let AskedPurse { of_runs, draws } = *purse;
         if let Some(draw) = of_runs {
             let (kind, l, e) = (keys::account_kind(&draw.id), amount(draw.limit), bounded(draw.span.end.0));
-            purse_at(agent, &mut |purse| purse.runs = Some(RunsTable { kind: kind.clone(), l, e }));
+            purse_at(agent, &mut |purse| purse.runs = Some(RunsTable { kind, l, e }));
         }
         for (place, draw) in draws.iter().enumerate() {
             let at = keys::account(&draw.id);

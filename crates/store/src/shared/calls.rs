@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::fast::RandomState;
 use sprag_core::limits::UNTOLD_CALLS;
 
 use super::keys::prefix_of;
@@ -30,7 +31,7 @@ pub(super) struct Calls {
     untold: Mutex<Queue>,
     lost: AtomicU64,
     /// By key, for how many calls.
-    held: Mutex<HashMap<String, u32>>,
+    held: Mutex<HashMap<String, u32, RandomState>>,
 }
 
 #[derive(Debug, Default)]

@@ -43,12 +43,26 @@ fn is_none<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Hashes one after the other, as their keys have them.
 fn hexes(numbers: &[u64]) -> String {
-    numbers.iter().fold(String::with_capacity(16 * numbers.len()), |text, number| text + &hex(*number))
+    let mut text = String::with_capacity(16 * numbers.len());
+    numbers.iter().for_each(|number| push_hex(&mut text, *number));
+    text
 }
 
 /// A hash or a version: scripts have no numbers of 64 bits, and no bytes in tables.
 pub(super) fn hex(number: u64) -> String {
-    format!("{number:016x}")
+    let mut text = String::with_capacity(16);
+    push_hex(&mut text, number);
+    text
+}
+
+fn push_hex(text: &mut String, number: u64) {
+    text.extend(
+        number
+            .to_be_bytes()
+            .iter()
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])),
+    );
 }
 
 /// Values one after the other.
@@ -126,7 +140,7 @@ pub(super) struct PurseTable {
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RunsTable {
-    pub(super) kind: String,
+    pub(super) kind: &'static str,
     pub(super) l: i64,
     pub(super) e: i64,
 }

@@ -141,7 +141,7 @@ impl BeginTable {
         if run.clues.is_empty() {
             keys.extend([keys::run(p, &run.id), keys::run_watch(p, &run.id)]);
             let purses = self.money.iter().flat_map(|money| [&money.force, &money.shadow]);
-            let kinds = purses.filter_map(|purse| purse.runs.as_ref()).map(|runs| &runs.kind);
+            let kinds = purses.filter_map(|purse| purse.runs.as_ref()).map(|runs| runs.kind);
             keys.extend(kinds.map(|kind| keys::run_account_of(p, kind, &run.id)));
         }
         keys.extend(run.clues.iter().map(|clue| match clue.0 {

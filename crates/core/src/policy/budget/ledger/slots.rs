@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::entries::{Account, AccountState, Draw, Seed};
 use super::epochs::Epochs;
 use crate::limits::LEDGER_ACCOUNTS;
@@ -19,7 +21,7 @@ pub(super) struct Place {
 
 #[derive(Debug)]
 pub(super) struct Slots {
-    by_id: HashMap<AccountId, u32>,
+    by_id: HashMap<AccountId, u32, RandomState>,
     slots: Vec<Slot>,
     /// Of each slot; none while it is free. Apart, so that a call reads one line of memory per account.
     ids: Vec<Option<AccountId>>,
@@ -67,7 +69,7 @@ impl Default for Slots {
 
 impl Slots {
     pub(super) fn with_room(room: usize) -> Slots {
-        let (by_id, epochs) = (HashMap::new(), Epochs::default());
+        let (by_id, epochs) = (HashMap::default(), Epochs::default());
         Slots { by_id, slots: Vec::new(), ids: Vec::new(), free: Vec::new(), room, epochs }
     }
 
