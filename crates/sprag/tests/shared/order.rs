@@ -9,6 +9,10 @@ use tokio::task::JoinHandle;
 
 use crate::nodes::{Nodes, text, wait_until};
 
+/// Whoever waits for Redis waits longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+const WITHOUT_REDIS: Duration = Duration::from_secs(30);
+
 /// One node behind a cable and one beside it.
 struct Two {
     cable: Cable,
@@ -31,7 +35,7 @@ impl Two {
         wait_until("the provider has the call", || self.here.forwarded() == 1).await;
         self.cable.hold();
         self.here.provider.gate().open();
-        let answer = held.await.unwrap().unwrap();
+        let answer = tokio::time::timeout(WITHOUT_REDIS, held).await.unwrap().unwrap().unwrap();
         assert_eq!(answer.status, 200, "{}", text(&answer));
         answer
     }
@@ -59,7 +63,7 @@ fn talk(nodes: &Nodes, messages: &Value) -> Call {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_named_run_goes_on_elsewhere_when_its_last_call_is_heard_of() {
     let Some(redis) = RedisServer::start() else { return };
-    let two = Two::start(&redis, Duration::from_secs(60)).await;
+    let two = Two::start(&redis, PATIENCE).await;
     let answer = two.answered_unheard(two.here.call(0, "task", 1)).await;
     assert_eq!(answer.header("x-sprag-run-cost-usd"), "0.01");
     let next = two.heard_late(tokio::spawn(two.there.call(0, "task", 1).fetch())).await;
@@ -69,7 +73,7 @@ async fn a_named_run_goes_on_elsewhere_when_its_last_call_is_heard_of() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_goes_on_elsewhere_when_its_last_answer_is_heard_of() {
     let Some(redis) = RedisServer::start() else { return };
-    let two = Two::start(&redis, Duration::from_secs(60)).await;
+    let two = Two::start(&redis, PATIENCE).await;
     let asked = json!({"role": "user", "content": "How high is the Zugspitze?"});
     let answer = two.answered_unheard(talk(&two.here, &json!([asked]))).await;
     let said = answer.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
@@ -96,7 +100,7 @@ async fn what_is_never_heard_of_holds_nobody_up_for_long() {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_beside_each_other_do_not_wait() {
     let Some(redis) = RedisServer::start() else { return };
-    let two = Two::start(&redis, Duration::from_secs(60)).await;
+    let two = Two::start(&redis, PATIENCE).await;
     let of_session = |nodes: &Nodes| {
         let body = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "A title, please."}]});
         client::post_json(nodes.sprags[0].url("/v1/chat/completions"), &body).header("x-session-id", "mine")
