@@ -180,7 +180,9 @@ pub fn at_opening(scope: Scope, trace: Option<&str>, history: Option<&History>, 
 #[must_use]
 pub fn at_settling(scope: Scope, history: Option<&History>, reply: &Reply, is_whole: bool, is_named: bool) -> Remember {
     let mut remember = Remember::default();
-    if let Some(id) = &reply.id {
+    if let Some(id) = &reply.id
+        && history.is_none_or(History::refers_to_answers)
+    {
         remember.clues.push(scope.clue(Kind::AnswerId, xxh3_64(id.as_bytes())));
     }
     let ids = reply.tool_calls.iter().filter_map(|call| call_id_hash(&call.id));

@@ -111,6 +111,12 @@ impl Dialect {
         !matches!(self, Dialect::OpenaiEmbeddings | Dialect::Opaque)
     }
 
+    /// Whether requests can refer to an earlier answer by its id.
+    #[must_use]
+    pub fn refers_to_answers(self) -> bool {
+        matches!(self, Dialect::OpenaiResponses | Dialect::Anthropic)
+    }
+
     /// The name that events and logs carry.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -109,6 +109,12 @@ impl History {
         Followed { after: mix(self.base, key), exchange: is_telling.then(|| mix(self.last_input, key)) }
     }
 
+    /// Whether the next request can refer to the answer by its id.
+    #[must_use]
+    pub fn refers_to_answers(&self) -> bool {
+        self.dialect.refers_to_answers()
+    }
+
     /// What the next request carries in `before_answers`. None for a bare prompt, where answers do not stand apart.
     #[must_use]
     pub fn before(&self) -> Option<u64> {

@@ -52,7 +52,25 @@ fn what_a_request_goes_on_from_is_left_by_the_answer() {
     for is_named in [true, false] {
         let left = at_settling(scope, Some(&asked), &answer, true, is_named);
         assert!(left.unless_taken.contains(&answer_before(scope, None, Some(&next)).unwrap()));
-        assert!(left.clues.contains(&answer_before(scope, Some("resp_1"), None).unwrap()));
+    }
+}
+
+#[test]
+fn the_id_of_an_answer_is_left_where_requests_can_refer_to_it() {
+    let scope = scope("a", "k");
+    let answer = Reply { text: "yes".into(), id: Some("id_1".into()), ..Reply::default() };
+    let of_id = answer_before(scope, Some("id_1"), None).unwrap();
+    let user = r#"{"role":"user","content":"hi"}"#;
+    for (dialect, list, is_left) in [
+        (Dialect::OpenaiResponses, "input", true),
+        (Dialect::Anthropic, "messages", true),
+        (Dialect::OpenaiChat, "messages", false),
+    ] {
+        let body = format!(r#"{{"{list}":[{user}]}}"#);
+        let call = Call::parse(dialect, "/", body.as_bytes()).unwrap();
+        let asked = read_history(&call, |_| None).unwrap();
+        let left = at_settling(scope, Some(&asked), &answer, true, false);
+        assert_eq!(left.clues.contains(&of_id), is_left, "{dialect:?}");
     }
 }
 
