@@ -1,6 +1,6 @@
 //! What things are called in Redis. The part in braces decides where a key lies in a cluster.
 //!
-//! A call writes dozens of these: they are put together from their parts, which takes a tenth of what formatting does.
+//! A call writes dozens of these: they are put together from their parts. Formatting them was a seventh of what a node did for a call.
 
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::{Mode, RepeatRule};

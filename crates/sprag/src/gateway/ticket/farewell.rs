@@ -1,5 +1,5 @@
 //! How a ticket ends: at once, or when what it needs is there. Tokens that nobody reported are counted, and other nodes
-//! are told; the answer's last bytes wait for both.
+//! are told; the answer's last bytes wait for the first, and for the second only where `share/end.rs` says so.
 
 use sprag_core::event::Ending;
 use sprag_core::wire::Reply;
