@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::quality::RandomState;
 use sprag_core::dlp::Vault;
 use sprag_core::limits::VAULTS;
 use sprag_core::run::Scope;
@@ -17,7 +18,7 @@ pub type VaultKey = (RunKey, Scope);
 /// The vaults of all runs.
 #[derive(Debug, Default)]
 pub struct Vaults {
-    runs: Mutex<HashMap<VaultKey, Kept>>,
+    runs: Mutex<HashMap<VaultKey, Kept, RandomState>>,
 }
 
 #[derive(Debug)]
@@ -71,13 +72,13 @@ impl Vaults {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<VaultKey, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<VaultKey, Kept, RandomState>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Those that hold nothing go first, then those unused longest.
-fn make_room(runs: &mut HashMap<VaultKey, Kept>) {
+fn make_room(runs: &mut HashMap<VaultKey, Kept, RandomState>) {
     runs.retain(|_, kept| !is_empty(&kept.vault) || Arc::strong_count(&kept.vault) > 1);
     if runs.len() >= VAULTS {
         // Rare, and a pass over them costs less than an order kept at each call.

@@ -5,15 +5,17 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::names::{Ending, Spellings};
 use super::rates::Price;
 
 /// The rows of a list by every spelling of their names.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    heads: HashMap<Box<str>, usize>,
+    heads: HashMap<Box<str>, usize, RandomState>,
     links: Vec<Link>,
-    providers: HashMap<Box<str>, usize>,
+    providers: HashMap<Box<str>, usize, RandomState>,
 }
 
 /// One provider's claim to a spelling. Claims to the same spelling form a chain.

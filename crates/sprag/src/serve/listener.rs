@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -26,6 +27,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::awake::{Stage, stay_awake};
 use super::closing;
 use super::one_timer::OneTimer;
 use super::write_timeout::WriteTimeout;
@@ -81,6 +83,8 @@ struct Asking {
     is_draining: AtomicBool,
     /// A request came while draining.
     last: Notify,
+    /// What it waits for.
+    stage: Arc<Stage>,
 }
 
 /// Where a connection is told something from outside.
@@ -109,7 +113,7 @@ pub async fn listen<H, F, B>(
 where
     H: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
+    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + Unpin + 'static,
 {
     let stop = Stop { drain: shutdown.clone(), cut: CancellationToken::new(), tasks: TaskTracker::new() };
     let slots = Arc::new(Semaphore::new(limits.max_connections));
@@ -159,7 +163,7 @@ async fn serve<H, F, B, G>(stream: TcpStream, peer: SocketAddr, limits: Limits, 
 where
     H: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
+    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + Unpin + 'static,
 {
     let _held = held;
     let _ = stream.set_nodelay(true);
@@ -170,8 +174,10 @@ where
         if asked.is_draining.load(Ordering::Relaxed) {
             asked.last.notify_one();
         }
+        let stage = asked.stage.clone();
+        stage.asked();
         // Given back with the head of the answer: the connection may go on with its body for long.
-        Box::pin(handle(peer, request)).map(Ok::<_, Infallible>)
+        Box::pin(handle(peer, request)).map(|answer| Ok::<_, Infallible>(answer.map(|body| stage.answers(body))))
     });
     let orders = Orders { stop: &stop, asking: &asking, asked_by: Instant::now() + limits.header_read_timeout };
     // A connection goes on many times for each request, and is told something from outside once: what may tell it
@@ -212,7 +218,7 @@ fn either_version<'a, S, B>(
 ) -> BoxFuture<'a, Result<(), String>>
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send + 'static> + Send + 'a,
-    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + 'static,
+    B: Body<Error: std::error::Error + Send + Sync, Data: Send> + Send + Unpin + 'static,
 {
     let attended = async move {
         let mut either = auto::Builder::new(orders.stop.clone());
@@ -247,19 +253,22 @@ async fn attend<'a, C: GracefulConnection>(
     mut told: FuturesUnordered<BoxFuture<'a, Told>>,
     orders: Orders<'a>,
 ) -> Result<(), C::Error> {
-    loop {
-        tokio::select! {
-            biased;
-            ended = connection.as_mut() => return ended,
-            Some(what) = told.next() => match what {
-                Told::Drain => {
+    stay_awake(&orders.asking.stage, |cx| {
+        loop {
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                return Poll::Ready(ended);
+            }
+            match told.poll_next_unpin(cx) {
+                Poll::Ready(Some(Told::Drain)) => {
                     connection.as_mut().graceful_shutdown();
                     told.push(orders.next(true).boxed());
                 }
-                Told::Cut => return Ok(()),
-            },
+                Poll::Ready(Some(Told::Cut)) => return Poll::Ready(Ok(())),
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            }
         }
-    }
+    })
+    .await
 }
 
 impl Orders<'_> {

@@ -1,6 +1,7 @@
 //! Listening, and stopping in good order.
 
 mod aside;
+mod awake;
 mod closing;
 mod listener;
 mod one_timer;

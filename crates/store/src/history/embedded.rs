@@ -27,6 +27,8 @@ pub struct EmbeddedHistory {
     ingest_status: Arc<Mutex<IngestStatus>>,
     orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
+    /// Those of the thread.
+    pauses: Arc<Pauses>,
     /// Keeps other processes out for as long as the files are in use.
     _dir: Arc<DataDir>,
 }
@@ -55,7 +57,7 @@ impl EmbeddedHistory {
             settings,
             status: Arc::clone(&ingest_status),
             complaint: Complaint::default(),
-            pauses,
+            pauses: Arc::clone(&pauses),
             is_past_settled: false,
         };
         // What cannot be moved now waits in its files, and the status says so.
@@ -71,6 +73,7 @@ impl EmbeddedHistory {
             ingest_status,
             orders,
             thread: Some(thread),
+            pauses,
             _dir: dir,
         })
     }
@@ -88,12 +91,14 @@ impl EmbeddedHistory {
     }
 
     pub(super) fn flush(&self) -> Result<(), StoreError> {
+        let _waiting = self.pauses.wait();
         let (reply, answer) = channel();
         self.orders.send(Order::Flush(reply)).map_err(|_| StoreError::WriterGone)?;
         answer.recv().map_err(|_| StoreError::WriterGone)?
     }
 
     pub(super) fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
+        let _waiting = self.pauses.wait();
         let (reply, answer) = channel();
         self.orders.send(Order::Prune(now, reply)).map_err(|_| StoreError::WriterGone)?;
         answer.recv().map_err(|_| StoreError::WriterGone)?
@@ -117,6 +122,10 @@ impl EmbeddedHistory {
 
     fn wake_if(&self, is_file_closed: bool) {
         if is_file_closed {
+            // One of them may be in hand with long pauses.
+            if self.spool.is_behind() {
+                self.pauses.hurry(true);
+            }
             // Without the thread the events stay in the spool for the next start.
             let _ = self.orders.send(Order::Wake);
         }

@@ -15,7 +15,7 @@ use sprag_core::time::Timestamp;
 use super::HistorySettings;
 use super::complaint::Complaint;
 use super::open_calls::settle_lost;
-use super::pauses::Pauses;
+use super::pauses::{Pauses, take_time};
 use super::retention::{Pruned, prune_batch};
 use super::spool::Spool;
 use super::sqlite::ingest_file;
@@ -80,6 +80,7 @@ pub(super) struct Ingest {
 impl Ingest {
     /// Works until told to stop, or until nobody can tell it anything any more.
     pub(super) fn work(mut self, orders: &Receiver<Order>) {
+        take_time();
         let mut failures = 0;
         let mut prune_at = Instant::now() + PRUNE_EVERY;
         loop {
@@ -157,9 +158,7 @@ impl Ingest {
     fn empty_closed(&mut self, haste: Haste) -> Result<(), StoreError> {
         loop {
             let oldest = self.spool.oldest_closed();
-            // More come in than pauses leave time for.
-            let is_behind = self.spool.closed_files() > 1;
-            self.pauses.hurry(is_behind || haste == Haste::AtOnce);
+            self.pauses.hurry(self.spool.is_behind() || haste == Haste::AtOnce);
             // Between the last line of earlier processes and the first of this one: then all that is open is lost.
             if !self.is_past_settled && oldest.as_ref().is_none_or(|(segment, _)| !self.spool.is_inherited(*segment)) {
                 self.settle_past()?;

@@ -185,9 +185,9 @@ impl Spool {
         with_lock(&self.writer, |writer| writer.kept.take(segment.number))
     }
 
-    /// How many files wait to be emptied.
-    pub(super) fn closed_files(&self) -> usize {
-        with_lock(&self.writer, |writer| writer.closed.len())
+    /// Whether more comes in than is taken out.
+    pub(super) fn is_behind(&self) -> bool {
+        with_lock(&self.writer, |writer| writer.closed.len() > 1)
     }
 
     /// Deletes a closed file whose events are in the database.

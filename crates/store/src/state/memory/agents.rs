@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::quality::RandomState;
 use sprag_core::id::AgentName;
 use sprag_core::limits::AGENTS_WATCHED;
 use sprag_core::loops::AgentWatch;
@@ -12,7 +13,7 @@ use crate::shards::{SHARDS, Shards};
 
 #[derive(Debug)]
 pub(super) struct WatchedAgents {
-    agents: Shards<HashMap<AgentName, Watched>>,
+    agents: Shards<HashMap<AgentName, Watched, RandomState>>,
     /// Room of one shard.
     room: usize,
 }
@@ -71,7 +72,7 @@ impl WatchedAgents {
 }
 
 /// Forgets the quietest eighth, so that the search for them is paid once for many agents.
-fn forget_the_quietest(agents: &mut HashMap<AgentName, Watched>) {
+fn forget_the_quietest(agents: &mut HashMap<AgentName, Watched, RandomState>) {
     let mut times: Vec<Timestamp> = agents.values().map(|agent| agent.last_at).collect();
     let last = times.len() / 8;
     let (_, newest_to_go, _) = times.select_nth_unstable(last);

@@ -13,6 +13,7 @@ mod run;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use foldhash::quality::RandomState;
 use sprag_core::id::{AgentName, RunId};
 use sprag_core::limits::{CLUES_IN_MEMORY, HABITS, RUN_TREE_DEPTH, RUNS_IN_MEMORY};
 use sprag_core::loops::{AgentWatch, Finding, Mode, RepeatCounters, RepeatRule, RunWatch};
@@ -34,9 +35,9 @@ use run::Run;
 /// Runs, agents' calls in flight, and clues.
 pub struct MemoryState {
     /// Clues and offers share the names.
-    runs: Shards<HashMap<Arc<RunKey>, Box<Run>>>,
+    runs: Shards<HashMap<Arc<RunKey>, Box<Run>, RandomState>>,
     /// Only agents with calls in flight, so their number is bounded by those.
-    agents: Shards<HashMap<AgentName, u32>>,
+    agents: Shards<HashMap<AgentName, u32, RandomState>>,
     clues: Recent<Clue>,
     offers: Offers,
     watched: WatchedAgents,
@@ -320,7 +321,7 @@ impl MemoryState {
 
 /// Forgets the idlest eighth of a full shard, so that the search for them is paid once for many runs. False if every
 /// run has calls in flight.
-fn evict_idlest(runs: &mut HashMap<Arc<RunKey>, Box<Run>>) -> bool {
+fn evict_idlest(runs: &mut HashMap<Arc<RunKey>, Box<Run>, RandomState>) -> bool {
     let mut idle: Vec<Timestamp> = runs.values().filter(|run| run.is_idle()).map(|run| run.totals.last_at).collect();
     if idle.is_empty() {
         return false;

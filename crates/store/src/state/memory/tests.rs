@@ -15,7 +15,7 @@ fn run_active_at(last_at: i64) -> Box<Run> {
 
 #[test]
 fn the_idlest_go_first_and_no_more_than_an_eighth() {
-    let mut runs: HashMap<Arc<RunKey>, Box<Run>> =
+    let mut runs: HashMap<Arc<RunKey>, Box<Run>, RandomState> =
         (0..16).map(|n| (Arc::new(key(&n.to_string())), run_active_at(n))).collect();
     assert!(evict_idlest(&mut runs));
     assert_eq!(runs.len(), 13);
@@ -24,7 +24,7 @@ fn the_idlest_go_first_and_no_more_than_an_eighth() {
 
 #[test]
 fn runs_of_the_same_moment_do_not_all_go() {
-    let mut runs: HashMap<Arc<RunKey>, Box<Run>> =
+    let mut runs: HashMap<Arc<RunKey>, Box<Run>, RandomState> =
         (0..16).map(|n| (Arc::new(key(&n.to_string())), run_active_at(5))).collect();
     assert!(evict_idlest(&mut runs));
     assert_eq!(runs.len(), 13);
@@ -34,7 +34,7 @@ fn runs_of_the_same_moment_do_not_all_go() {
 fn a_shard_of_busy_runs_has_no_room() {
     let mut busy = run_active_at(1);
     busy.child_opened(Timestamp(1), RunOrigin::Declared);
-    let mut runs = HashMap::from([(Arc::new(key("busy")), busy)]);
+    let mut runs: HashMap<_, _, RandomState> = [(Arc::new(key("busy")), busy)].into_iter().collect();
     assert!(!evict_idlest(&mut runs));
     assert_eq!(runs.len(), 1);
     assert!(runs.insert(Arc::new(key("idle")), run_active_at(9)).is_none());
