@@ -17,9 +17,9 @@ use crate::shards::with_lock;
 
 /// Work between two pauses: a call waits no longer than this.
 const PIECE: Duration = Duration::from_micros(50);
-/// A pause while nobody waits for the work. Longer than a call is in hand, and the work of a second is done in less than a second
-/// up to some five thousand calls.
-const LONG_PAUSE: Duration = Duration::from_micros(400);
+/// A pause while nobody waits for the work. Longer than a call is in hand, and short enough that the work of some seven thousand calls a
+/// second is done in a second.
+const LONG_PAUSE: Duration = Duration::from_micros(250);
 /// A pause while somebody does.
 const SHORT_PAUSE: Duration = PIECE;
 
