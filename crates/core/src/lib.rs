@@ -15,7 +15,7 @@ pub mod alerts;
 pub mod dlp;
 pub mod event;
 pub mod id;
-mod json;
+pub mod json;
 pub mod limits;
 pub mod loops;
 pub mod money;

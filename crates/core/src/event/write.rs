@@ -25,7 +25,7 @@ impl Event {
         put_optional_text(out, ",\"key\":", self.key.as_deref());
         if let Some(run) = &self.run {
             out.extend_from_slice(b",\"run\":");
-            write_run(out, run)?;
+            run.write_json(out)?;
         }
         out.extend_from_slice(b",\"provider\":");
         put_text(out, &self.provider);
@@ -79,15 +79,21 @@ impl Event {
     }
 }
 
-fn write_run(out: &mut Vec<u8>, run: &RunRecord) -> serde_json::Result<()> {
-    out.extend_from_slice(b"{\"id\":");
-    put_text(out, run.id.as_str());
-    out.extend_from_slice(b",\"step\":");
-    put_number(out, run.step);
-    put_optional_text(out, ",\"parent\":", run.parent.as_ref().map(|parent| parent.as_str()));
-    put(out, ",\"origin\":", &run.origin)?;
-    out.push(b'}');
-    Ok(())
+impl RunRecord {
+    /// Appends the place in its run to `out`.
+    ///
+    /// # Errors
+    /// When something of it cannot be written.
+    pub fn write_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        out.extend_from_slice(b"{\"id\":");
+        put_text(out, self.id.as_str());
+        out.extend_from_slice(b",\"step\":");
+        put_number(out, self.step);
+        put_optional_text(out, ",\"parent\":", self.parent.as_ref().map(|parent| parent.as_str()));
+        put(out, ",\"origin\":", &self.origin)?;
+        out.push(b'}');
+        Ok(())
+    }
 }
 
 fn write_usage(out: &mut Vec<u8>, usage: &Usage) {

@@ -14,7 +14,8 @@ use serde::Deserialize;
 
 pub(crate) use self::reader::{Odd, Reader};
 pub(crate) use self::string::{end_of_string, unescaped};
-pub(crate) use self::write::{put_flag, put_number, put_text};
+pub(crate) use self::write::put_flag;
+pub use self::write::{put_number, put_text};
 
 /// As [`serde_json::from_str`].
 ///

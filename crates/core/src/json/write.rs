@@ -1,7 +1,7 @@
 //! Writing JSON by hand, where every call writes some: without looking up names of fields that never change.
 
 /// A text, in quotes.
-pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
     let needs_escape = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
     // Without a way out in between: many bytes at a time are looked at, and hardly ever is there one.
     if text.bytes().fold(false, |needs, byte| needs | needs_escape(byte)) {
@@ -16,7 +16,7 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// A whole number.
-pub(crate) fn put_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+pub fn put_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 

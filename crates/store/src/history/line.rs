@@ -37,9 +37,8 @@ pub(super) struct Money {
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum LineOut<'a> {
+enum LineOut {
     Money(Money),
-    Open(&'a OpenCall),
 }
 
 #[derive(Deserialize)]
@@ -70,7 +69,11 @@ pub(super) fn write_event(line: &mut Vec<u8>, event: &Event) -> bool {
 
 /// Replaces the buffer's content by the beginning of a call and a line end. False if it cannot be written as JSON.
 pub(super) fn write_open(line: &mut Vec<u8>, call: &OpenCall) -> bool {
-    write_line(line, &LineOut::Open(call))
+    line.clear();
+    line.extend_from_slice(b"{\"open\":");
+    let written = call.write_json(line).is_ok();
+    line.extend_from_slice(b"}\n");
+    written
 }
 
 /// Replaces the buffer's content by the event's money and a line end. False if no total depends on it. The end of a call
@@ -155,7 +158,7 @@ impl Money {
     }
 }
 
-fn write_line(line: &mut Vec<u8>, content: &LineOut<'_>) -> bool {
+fn write_line(line: &mut Vec<u8>, content: &LineOut) -> bool {
     line.clear();
     let written = serde_json::to_writer(&mut *line, content).is_ok();
     line.push(b'\n');

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use serde::{Deserialize, Serialize};
 use sprag_core::event::{Ending, Event, EventKind, RunRecord};
 use sprag_core::id::AgentName;
+use sprag_core::json::{put_number, put_text};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::wire::Dialect;
@@ -42,6 +43,38 @@ pub struct OpenCall {
     pub model: Option<String>,
     /// What is set aside for it.
     pub reserved: NanoUsd,
+}
+
+impl OpenCall {
+    /// Appends the call to `out`, as serde would write it: every call with a budget writes one, and most of it is names of fields.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        let put_field = |out: &mut Vec<u8>, name: &str, text: &str| {
+            out.extend_from_slice(name.as_bytes());
+            put_text(out, text);
+        };
+        put_field(out, "{\"id\":", &self.id);
+        out.extend_from_slice(b",\"at\":");
+        put_number(out, self.at.0);
+        put_field(out, ",\"agent\":", self.agent.as_str());
+        if let Some(key) = &self.key {
+            put_field(out, ",\"key\":", key);
+        }
+        if let Some(run) = &self.run {
+            out.extend_from_slice(b",\"run\":");
+            run.write_json(out)?;
+        }
+        put_field(out, ",\"provider\":", &self.provider);
+        out.extend_from_slice(b",\"dialect\":");
+        serde_json::to_writer(&mut *out, &self.dialect)?;
+        put_field(out, ",\"path\":", &self.path);
+        if let Some(model) = &self.model {
+            put_field(out, ",\"model\":", model);
+        }
+        out.extend_from_slice(b",\"reserved\":");
+        put_number(out, self.reserved.0);
+        out.push(b'}');
+        Ok(())
+    }
 }
 
 /// What one batch of lines says about calls under way.
@@ -145,3 +178,35 @@ INSERT INTO open_calls (id, reserved_nano, record) VALUES (?1, ?2, ?3)
 ON CONFLICT (id) DO UPDATE SET
     record = iif(excluded.reserved_nano >= reserved_nano, excluded.record, record),
     reserved_nano = max(reserved_nano, excluded.reserved_nano)";
+
+#[cfg(test)]
+mod tests {
+    use sprag_core::event::RunOrigin;
+    use sprag_core::id::RunId;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_written_as_serde_writes_it() {
+        let id = |id| RunId::parse(id).unwrap();
+        let run = RunRecord { id: id("r \"1\""), step: 7, parent: Some(id("p")), origin: RunOrigin::Declared };
+        let bare = OpenCall {
+            id: "req_1".into(),
+            at: Timestamp(1_770_000_000_000),
+            agent: AgentName::default(),
+            key: None,
+            run: None,
+            provider: "openai".into(),
+            dialect: Dialect::OpenaiChat,
+            path: "POST /v1/\u{1}é\\".into(),
+            model: None,
+            reserved: NanoUsd(-5),
+        };
+        let full = OpenCall { key: Some("key-1".into()), run: Some(run), model: Some("m".into()), ..bare.clone() };
+        for call in [bare, full] {
+            let mut written = Vec::new();
+            call.write_json(&mut written).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(&call).unwrap());
+        }
+    }
+}

@@ -17,6 +17,8 @@ use crate::limits::JSON_DEPTH;
 
 /// Fewer digits are no card, and in most bodies they are plenty.
 const CARD_DIGITS: usize = 13;
+/// How deep an object is that is passed over in one go: usage, with details.
+const FLAT: usize = 4;
 /// Shorter keys hold nothing.
 const KEY_BYTES: usize = 6;
 
@@ -49,6 +51,14 @@ impl Walker<'_> {
                 b'{' | b'[' if is_deepest => deep += 1,
                 open @ (b'{' | b'[') => {
                     let rule = self.value_rule(&frames, buf);
+                    // Nothing in it is looked at, unless it goes too deep for rules.
+                    if rule.1 == Rule::Never
+                        && frames.len() + FLAT <= JSON_DEPTH
+                        && let Some(end) = end_of_flat(buf, at, range.end)
+                    {
+                        at = end;
+                        continue;
+                    }
                     let found = self.found.len();
                     frames.extend(frames.last().map(|top| top.child(open == b'[', rule, at, found)));
                 }
@@ -196,6 +206,23 @@ impl Walker<'_> {
         if closed.rule == Rule::Logprobs && self.level() == 0 {
             self.logprobs.push(closed.start..end);
         }
+    }
+}
+
+/// The place behind the object or list that begins at `at`; none where it has no end, or goes deeper than [`FLAT`].
+fn end_of_flat(buf: &[u8], at: usize, end: usize) -> Option<usize> {
+    let buf = buf.get(..end)?;
+    let (mut at, mut depth) = (at, 0);
+    loop {
+        match buf.get(at)? {
+            b'"' => at = end_of_string(buf, at + 1)?.0,
+            b'{' | b'[' if depth == FLAT => return None,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => return Some(at + 1),
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
     }
 }
 

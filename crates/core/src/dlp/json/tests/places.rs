@@ -122,6 +122,20 @@ fn hostile_depth_costs_nothing_but_paths() {
 }
 
 #[test]
+fn what_is_never_touched_is_passed_over_and_no_more() {
+    // The key stands so many objects or lists below `usage`, which is as deep as is passed over in one go, and deeper.
+    for depth in 0..9 {
+        let below = format!(r#"{}{{"x":"}}]{SECRET}"}}{}"#, "[{\"a\":".repeat(depth), "}]".repeat(depth));
+        let body = |text: &str| format!(r#"{{"usage":{below},"messages":[{{"content":"{text}"}}],"usage":{{}}}}"#);
+        assert_eq!(request(Dialect::OpenaiChat, &body(SECRET)), body(HIDDEN), "{depth}");
+    }
+    // Without an end, or with a string that has none.
+    for body in [r#"{"usage":{"a":[1,"#, r#"{"usage":{"a":"x"#, "{\"usage\":{\"a\":\"x\ny\"}"] {
+        assert_eq!(request(Dialect::OpenaiChat, body), body);
+    }
+}
+
+#[test]
 fn a_strict_policy_stops_and_says_where() {
     let mut strict = inspector();
     let mut policy = DlpPolicy::default();
