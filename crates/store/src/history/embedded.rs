@@ -134,6 +134,7 @@ impl EmbeddedHistory {
 
 impl Drop for EmbeddedHistory {
     fn drop(&mut self) {
+        self.pauses.hurry(true);
         let _ = self.orders.send(Order::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
