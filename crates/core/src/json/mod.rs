@@ -1,7 +1,7 @@
 //! Reading JSON quickly, and writing it by hand where every call does.
 //!
 //! Bodies are read for a few of their fields, and most of their bytes are strings that stay as they are. So reading is
-//! finding where values end: [`from_str`] does that many bytes at a time, for any type that borrows from its text. It
+//! finding where values end: `from_str` does that many bytes at a time, for any type that borrows from its text. It
 //! reads what ordinary bodies are made of. Whatever is odd (escapes in keys, fractions, great depth, anything wrong) is
 //! left to `serde_json`, which has the last word and tells what was wrong.
 
