@@ -16,7 +16,7 @@ use futures_util::task::AtomicWaker;
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::yield_now;
 
-/// How long is looked around at the most: about what waking up takes.
+/// How long is looked around at the most. Answers of what is near mostly come within a third of it.
 const MOMENT: Duration = Duration::from_micros(100);
 /// What is shorter was no wait: the connection told itself to go on.
 const NO_WAIT: Duration = Duration::from_micros(2);
