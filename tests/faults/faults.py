@@ -47,8 +47,11 @@ class Outcome:
         print(f"{self.name:18} {self.seconds:5.1f} s  {word}", flush=True)
         if self.row is not None:
             print(f"    clients: {self.row.clients}\n    lost: {self.row.lost}\n    back: {self.row.recovered}", flush=True)
+        self.tell_broken()
+
+    def tell_broken(self) -> None:
         for promise in self.broken:
-            print(f"    BROKEN {promise}", flush=True)
+            print(f"    BROKEN {self.name}: {promise}", flush=True)
 
 
 def attempt(name: str, minutes: float | None, state_timeout_ms: int) -> Outcome:
@@ -108,6 +111,9 @@ def main() -> int:
     print("\n".join(wrong), end="\n" if wrong else "")
     failed = sum(bool(outcome.broken) for outcome in outcomes)
     print(f"{len(outcomes)} faults, {failed} broke a promise, {sum(bool(outcome.skipped) for outcome in outcomes)} skipped")
+    # Once more, because a long record is read from its end.
+    for outcome in outcomes:
+        outcome.tell_broken()
     return 1 if failed or wrong else 0
 
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::port::free_port;
+use crate::port::HeldPort;
 
 /// The variable that names a Python with the engine. Not `SPRAG_…`: the program takes those for its configuration.
 const PYTHON: &str = "CHDB_PYTHON";
@@ -28,7 +28,7 @@ pub struct ClickHouseServer {
     directory: PathBuf,
     credentials: Option<(String, String)>,
     is_thrown_away: bool,
-    port: u16,
+    held: HeldPort,
     process: Option<Child>,
 }
 
@@ -75,8 +75,8 @@ impl ClickHouseServer {
             }
         };
         let directory = directory.to_owned();
-        let port = free_port().unwrap();
-        let mut server = ClickHouseServer { python, directory, credentials, is_thrown_away, port, process: None };
+        let held = HeldPort::new().unwrap();
+        let mut server = ClickHouseServer { python, directory, credentials, is_thrown_away, held, process: None };
         server.restart();
         Some(server)
     }
@@ -84,14 +84,14 @@ impl ClickHouseServer {
     /// Where it listens.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.held.port
     }
 
     /// The address of a database in it, as `[events] clickhouse` takes it.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         let who = self.credentials.as_ref().map(|(user, password)| format!("{user}:{password}@")).unwrap_or_default();
-        format!("http://{who}127.0.0.1:{}/{database}", self.port)
+        format!("http://{who}127.0.0.1:{}/{database}", self.held.port)
     }
 
     /// Ends it as a crash would.
@@ -109,7 +109,7 @@ impl ClickHouseServer {
     pub fn restart(&mut self) {
         self.kill();
         let mut command = Command::new(&self.python);
-        command.arg(FRONT).arg(&self.directory).args(["--port", &self.port.to_string()]);
+        command.arg(FRONT).arg(&self.directory).args(["--port", &self.held.port.to_string()]);
         if let Some((user, password)) = &self.credentials {
             command.args(["--user", user, "--password", password]);
         }
@@ -120,11 +120,10 @@ impl ClickHouseServer {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let port = said.strip_prefix("listening ").and_then(|port| port.trim().parse().ok());
-        self.port = port.unwrap_or_else(|| panic!("the front of ClickHouse did not start: {said}"));
+        assert!(said.starts_with("listening "), "the front of ClickHouse did not start: {said}");
         self.process = Some(process);
         let start = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        while TcpStream::connect(("127.0.0.1", self.held.port)).is_err() {
             assert!(start.elapsed() < PATIENCE, "the front of ClickHouse does not answer");
         }
     }

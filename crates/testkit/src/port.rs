@@ -1,7 +1,7 @@
 //! Ports that nobody takes away while nobody listens on them.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpSocket;
 
@@ -35,18 +35,51 @@ impl ClosedPort {
     }
 }
 
-/// A port for a program that is ended and started again on it. Below the ports that the system hands out, so that no
-/// connection takes it meanwhile. Ten thousand above it there is room as well: nodes of a Redis cluster speak there.
-///
-/// # Errors
-/// When none is free.
-pub(crate) fn free_port() -> io::Result<u16> {
-    let mut last = io::Error::other("no port was tried");
-    for _ in 0..ATTEMPTS {
-        match TcpListener::bind((Ipv4Addr::LOCALHOST, fastrand::u16(10_000..19_500))) {
-            Ok(listener) => return Ok(listener.local_addr()?.port()),
-            Err(error) => last = error,
+/// A port for a program that is ended and started again on it. A socket that does not listen holds it against everybody
+/// who asks for a free one, and lets those bind to it who say that they may share it, as servers do. It is below the ports
+/// that the system hands out, so that no connection takes it meanwhile. Ten thousand above it there is room as well: nodes
+/// of a Redis cluster speak there.
+#[derive(Debug)]
+pub(crate) struct HeldPort {
+    _holder: TcpSocket,
+    pub(crate) port: u16,
+}
+
+impl HeldPort {
+    /// # Errors
+    /// When none is free.
+    pub(crate) fn new() -> io::Result<HeldPort> {
+        let mut last = io::Error::other("no port was tried");
+        for _ in 0..ATTEMPTS {
+            let holder = TcpSocket::new_v4()?;
+            let port = fastrand::u16(10_000..19_500);
+            match holder.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))) {
+                Ok(()) => {
+                    // Not before: it would be given a port that another one holds.
+                    holder.set_reuseaddr(true)?;
+                    return Ok(HeldPort { _holder: holder, port });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_held_port_is_for_its_server_only() {
+        let held = HeldPort::new().unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, held.port));
+        assert_eq!(TcpSocket::new_v4().unwrap().bind(address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        // It comes, goes, and comes again.
+        for _ in 0..2 {
+            assert_eq!(TcpListener::bind(address).unwrap().local_addr().unwrap(), address);
         }
     }
-    Err(last)
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::port::free_port;
+use crate::port::HeldPort;
 use crate::resp::{Answer, ask};
 
 /// How long a server may take to answer, or to leave.
@@ -29,7 +29,7 @@ const ATTEMPTS: u32 = 5;
 #[derive(Debug)]
 pub struct RedisServer {
     child: Child,
-    port: u16,
+    held: HeldPort,
     dir: TempDir,
     options: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl RedisServer {
     #[must_use]
     #[expect(clippy::panic, reason = "a test may end by a panic")]
     pub fn replica_of(other: &RedisServer) -> RedisServer {
-        let replica = RedisServer::started(&["--replicaof", &format!("127.0.0.1 {}", other.port)]);
+        let replica = RedisServer::started(&["--replicaof", &format!("127.0.0.1 {}", other.held.port)]);
         let is_copied = || replica.info("replication").contains("master_link_status:up");
         if !holds(is_copied) {
             panic!("the replica did not get its copy:\n{}", replica.info("replication"));
@@ -90,7 +90,7 @@ impl RedisServer {
             server.ask(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
         }
         for server in &servers[1..] {
-            servers[0].ask(&["CLUSTER", "MEET", "127.0.0.1", &server.port.to_string()]);
+            servers[0].ask(&["CLUSTER", "MEET", "127.0.0.1", &server.held.port.to_string()]);
         }
         let is_whole = |server: &RedisServer| {
             let info = server.ask(&["CLUSTER", "INFO"]).text();
@@ -105,13 +105,13 @@ impl RedisServer {
     /// Where it listens.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/", self.port)
+        format!("redis://127.0.0.1:{}/", self.held.port)
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port))
+        SocketAddr::from(([127, 0, 0, 1], self.held.port))
     }
 
     /// Kills it, as a crash would. What it had in memory is gone.
@@ -128,9 +128,9 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.kill();
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
-        self.child = launch(self.port, self.dir.path(), &options);
+        self.child = launch(self.held.port, self.dir.path(), &options);
         if !holds(|| self.answers()) {
-            panic!("redis-server did not come back on port {}", self.port);
+            panic!("redis-server did not come back on port {}", self.held.port);
         }
     }
 
@@ -199,10 +199,10 @@ impl RedisServer {
     }
 
     fn launched(options: &[&str]) -> io::Result<RedisServer> {
-        let port = free_port()?;
+        let held = HeldPort::new()?;
         let dir = TempDir::new()?;
-        let child = launch(port, dir.path(), options);
-        Ok(RedisServer { child, port, dir, options: options.iter().map(|&option| option.to_owned()).collect() })
+        let child = launch(held.port, dir.path(), options);
+        Ok(RedisServer { child, held, dir, options: options.iter().map(|&option| option.to_owned()).collect() })
     }
 
     fn answers(&self) -> bool {
