@@ -50,37 +50,43 @@ fn order_functions() {
     let Ok(list) = fs::read_to_string(AT_START) else { return };
     // Of each part.
     let (mut exact, mut alike, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-    let add = |to: &mut String, pattern: &str| {
-        let _ = writeln!(to, "      .text.{pattern} .text.unlikely.{pattern}");
-    };
     for part in list.split('#') {
-        let (mut own, mut others) = (String::new(), String::new());
+        let (mut own, mut others) = (Vec::new(), Vec::new());
         for name in part.lines().skip(1) {
             match name.rfind("17h").filter(|_| name.starts_with("_ZN")) {
                 // Whatever optimisation at link time puts behind it.
                 Some(hash) => {
-                    add(&mut own, &format!("{name}*"));
+                    own.push(format!("{name}*"));
                     if seen.insert(&name[..hash]) {
-                        add(&mut others, &format!("{}17h*", &name[..hash]));
+                        others.push(format!("{}17h*", &name[..hash]));
                     }
                 }
-                None => add(&mut own, name),
+                None => own.push(name.to_owned()),
             }
         }
         exact.push(own);
         alike.push(others);
     }
-    let groups: String = exact
-        .iter()
-        .chain(&alike)
-        .filter(|names| !names.is_empty())
-        .map(|names| format!("    *(\n{names}    )\n"))
-        .collect();
+    let groups: String =
+        exact.iter().chain(&alike).filter(|names| !names.is_empty()).map(|names| group(names)).collect();
     let script = format!("SECTIONS\n{{\n  .text.at_start :\n  {{\n{groups}  }}\n}}\nINSERT BEFORE .text;\n");
     let file = Path::new(&env::var("OUT_DIR").unwrap_or_default()).join("order.ld");
     if fs::write(&file, script).is_ok() {
         println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", file.display());
     }
+}
+
+/// Functions that stay together: what the profile found to run often first, and what it found to run rarely last.
+fn group(names: &[String]) -> String {
+    let mut group = String::new();
+    for kind in ["hot.", "", "unlikely."] {
+        let _ = writeln!(group, "    *(");
+        for name in names {
+            let _ = writeln!(group, "      .text.{kind}{name}");
+        }
+        let _ = writeln!(group, "    )");
+    }
+    group
 }
 
 /// The commit, with its day; a mark where the files differ from it.
