@@ -5,7 +5,7 @@
 ARG RUST_VERSION=1.95
 FROM rust:${RUST_VERSION}-alpine AS build
 # hadolint ignore=DL3018
-RUN apk add --no-cache bash build-base
+RUN apk add --no-cache build-base
 WORKDIR /src
 COPY . .
 # What `sprag --version` says it was built from; the image has no history to look at.
