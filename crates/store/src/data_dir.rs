@@ -12,7 +12,7 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl DataDir {
@@ -39,13 +39,20 @@ impl DataDir {
         }
         // The number is only for the other process's message, so a full disk is no reason to stop here.
         let _ = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| write!(lock, "{}", std::process::id()));
-        Ok(DataDir { path: path.to_owned(), _lock: lock })
+        Ok(DataDir { path: path.to_owned(), lock })
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a program that is being started has it as well, until it runs.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -111,5 +118,16 @@ mod tests {
         assert!(message.contains("--data DIR"), "{message}");
         drop(first);
         assert!(DataDir::open(parent.path()).is_ok());
+    }
+
+    #[test]
+    fn it_is_free_though_a_program_that_is_being_started_has_its_file() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = DataDir::open(parent.path()).unwrap();
+        // As between fork and exec.
+        let inherited = first.lock.try_clone().unwrap();
+        drop(first);
+        assert!(DataDir::open(parent.path()).is_ok());
+        drop(inherited);
     }
 }

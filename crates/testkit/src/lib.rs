@@ -24,7 +24,7 @@ pub use cable::{Cable, CableCut};
 pub use clickhouse::ClickHouseServer;
 pub use fault::{CutAt, CutHow, Encoding, Fault, Gate};
 pub use log::{Ending, Log, LogView, Recorded};
-pub use port::ClosedPort;
+pub use port::{ClosedPort, HeldPort};
 pub use provider::Provider;
 pub use redis_server::RedisServer;
 pub use reply::{Failure, Reply, ToolCall};

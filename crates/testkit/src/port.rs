@@ -40,7 +40,7 @@ impl ClosedPort {
 /// that the system hands out, so that no connection takes it meanwhile. Ten thousand above it there is room as well: nodes
 /// of a Redis cluster speak there.
 #[derive(Debug)]
-pub(crate) struct HeldPort {
+pub struct HeldPort {
     _holder: TcpSocket,
     pub(crate) port: u16,
 }
@@ -48,7 +48,7 @@ pub(crate) struct HeldPort {
 impl HeldPort {
     /// # Errors
     /// When none is free.
-    pub(crate) fn new() -> io::Result<HeldPort> {
+    pub fn new() -> io::Result<HeldPort> {
         let mut last = io::Error::other("no port was tried");
         for _ in 0..ATTEMPTS {
             let holder = TcpSocket::new_v4()?;
@@ -64,6 +64,12 @@ impl HeldPort {
         }
         Err(last)
     }
+
+    /// Where its program is to listen.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+    }
 }
 
 #[cfg(test)]
@@ -75,7 +81,7 @@ mod tests {
     #[test]
     fn a_held_port_is_for_its_server_only() {
         let held = HeldPort::new().unwrap();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, held.port));
+        let address = held.address();
         assert_eq!(TcpSocket::new_v4().unwrap().bind(address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         // It comes, goes, and comes again.
         for _ in 0..2 {

@@ -111,7 +111,7 @@ impl RedisServer {
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.held.port))
+        self.held.address()
     }
 
     /// Kills it, as a crash would. What it had in memory is gone.

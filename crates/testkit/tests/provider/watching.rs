@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sprag_core::limits::MOCK_BODY_BYTES;
 use sprag_testkit::client::{Session, get, post, post_json, raw};
-use sprag_testkit::{Ending, Fault, Gate, Provider, Reply, Script};
+use sprag_testkit::{Ending, Fault, Gate, HeldPort, Provider, Reply, Script};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -82,16 +82,18 @@ async fn a_body_is_awaited_with_100_continue_or_refused_before_it() {
 async fn dropping_the_provider_ends_everything() {
     let gate = Gate::new();
     let reply = Reply::text("words").fault(Fault::Stall { after_events: 1, until: gate.clone() });
-    let provider = Provider::start(Script::always(reply)).unwrap();
+    // So that nobody else listens there afterwards.
+    let held = HeldPort::new().unwrap();
+    let provider = Provider::start_on(held.address(), Script::always(reply)).unwrap();
     let log = provider.log();
     let body = json!({"model": "m", "stream": true, "messages": []});
     let one = post_json(url(&provider), &body).send().await.unwrap();
     let two = post_json(url(&provider), &body).http2().send().await.unwrap();
     gate.reached(2).await;
-    let address = provider.address();
+    assert!(std::net::TcpStream::connect(held.address()).is_ok());
     provider.shutdown().await;
     assert_eq!((log.view().open_connections, log.view().open_responses), (0, 0));
-    assert!(std::net::TcpStream::connect(address).is_err());
+    assert!(std::net::TcpStream::connect(held.address()).is_err());
     assert!(one.whole().await.broken.is_some());
     assert!(two.whole().await.broken.is_some());
 }
