@@ -80,6 +80,8 @@ pub const COMMAND_RUNS: usize = 10_000;
 pub const COMMAND_STOPS: usize = 20;
 /// Size at which a file of the spool is closed and another begun.
 pub const SPOOL_SEGMENT_BYTES: u64 = 4 << 20;
+/// Lines of the spool that may wait to be written together.
+pub const SPOOL_NOTED_BYTES: usize = 64 << 10;
 /// Money held in memory while the disk takes nothing.
 pub const SPOOL_HELD_BYTES: usize = 4 << 20;
 /// Lines of the spool, by their bytes there, that are kept in memory until the database has them.

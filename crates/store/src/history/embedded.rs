@@ -14,7 +14,7 @@ use super::open_calls::OpenCall;
 use super::pauses::Pauses;
 use super::query::Reader;
 use super::retention::Pruned;
-use super::spool::{Recorded, Spool};
+use super::spool::{Recorded, Spool, When};
 use super::{HistorySettings, HistoryStatus};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
@@ -78,16 +78,20 @@ impl EmbeddedHistory {
         })
     }
 
-    pub(super) fn opened(&self, call: &OpenCall) -> bool {
-        let (is_open, is_file_closed) = self.spool.open_call(call);
+    pub(super) fn opened(&self, call: &OpenCall, when: When) -> bool {
+        let (is_open, is_file_closed) = self.spool.open_call(call, when);
         self.wake_if(is_file_closed);
         is_open
     }
 
-    pub(super) fn record(&self, event: &Event) -> Recorded {
-        let (recorded, is_file_closed) = self.spool.record(event);
+    pub(super) fn record(&self, event: &Event, when: When) -> Recorded {
+        let (recorded, is_file_closed) = self.spool.record(event, when);
         self.wake_if(is_file_closed);
         recorded
+    }
+
+    pub(super) fn write_out(&self) {
+        self.wake_if(self.spool.write_out());
     }
 
     pub(super) fn flush(&self) -> Result<(), StoreError> {

@@ -245,6 +245,7 @@ fn wall_clock() -> Timestamp {
 mod tests {
     use super::*;
     use crate::history::samples::step;
+    use crate::history::spool::When;
 
     /// One with a spool in a folder, and its database beside it.
     fn ingest_in(dir: &Path) -> Ingest {
@@ -268,8 +269,8 @@ mod tests {
         let mut ingest = ingest_in(dir.path());
         let mut fresh = step("fresh", "r", 2);
         fresh.at = wall_clock();
-        ingest.spool.record(&step("old", "r", 1));
-        ingest.spool.record(&fresh);
+        ingest.spool.record(&step("old", "r", 1), When::Now);
+        ingest.spool.record(&fresh, When::Now);
         ingest.cycle_caught(Haste::AtOnce).unwrap();
         assert!(!ingest.prune_slice(), "all done within a slice");
         let left: String =
@@ -284,7 +285,7 @@ mod tests {
         let database = dir.path().join("sprag.db");
         std::fs::create_dir(&database).unwrap();
         let mut ingest = ingest_in(dir.path());
-        ingest.spool.record(&step("a", "r", 1));
+        ingest.spool.record(&step("a", "r", 1), When::Now);
         assert!(ingest.cycle_caught(Haste::AtOnce).is_err());
         let caught_up_at = |ingest: &Ingest| with_lock(&ingest.status, |status| status.caught_up_at);
         assert_eq!(caught_up_at(&ingest), None);
@@ -299,7 +300,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut ingest = ingest_in(dir.path());
         let record = |ingest: &Ingest, id| {
-            ingest.spool.record(&step(id, "r", 1));
+            ingest.spool.record(&step(id, "r", 1), When::Now);
             ingest.spool.close_current();
         };
         record(&ingest, "a");

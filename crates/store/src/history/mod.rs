@@ -54,6 +54,7 @@ pub use query::{
     Spender, SpentByAll, StepRow, TopBy, Totals, WouldStop,
 };
 pub use retention::Pruned;
+use spool::When;
 pub use spool::{Recorded, SpoolStatus};
 
 /// Where events are kept.
@@ -142,10 +143,13 @@ impl History {
     /// True when it survives the end of the process. False when there is no room or the disk takes nothing: the call may
     /// go on, only a crash would lose its money.
     pub fn opened(&self, call: &OpenCall) -> bool {
-        match self {
-            History::Sqlite(history) => history.opened(call),
-            History::ClickHouse(history) => history.opened(call),
-        }
+        self.own().opened(call, When::Now)
+    }
+
+    /// The same, but true before it is so: it survives the end of the process from the next [`History::write_out`] on, which the caller
+    /// sees to. Calls that go side by side share one write.
+    pub fn note_opened(&self, call: &OpenCall) -> bool {
+        self.own().opened(call, When::Together)
     }
 
     /// Calls that earlier processes left under way, charged since this one started.
@@ -159,9 +163,24 @@ impl History {
 
     /// Records an event. When it returns [`Recorded::Whole`], the event survives the end of the process.
     pub fn record(&self, event: &Event) -> Recorded {
+        self.own().record(event, When::Now)
+    }
+
+    /// The same, from the next [`History::write_out`] on, which the caller sees to before anybody relies on it.
+    pub fn note(&self, event: &Event) -> Recorded {
+        self.own().record(event, When::Together)
+    }
+
+    /// Writes what was noted, by whomever. What the disk does not take is held or dropped, as [`Recorded`] says.
+    pub fn write_out(&self) {
+        self.own().write_out();
+    }
+
+    /// The files of this node, through which everything goes.
+    fn own(&self) -> &EmbeddedHistory {
         match self {
-            History::Sqlite(history) => history.record(event),
-            History::ClickHouse(history) => history.record(event),
+            History::Sqlite(history) => history,
+            History::ClickHouse(history) => history.own(),
         }
     }
 

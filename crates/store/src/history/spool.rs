@@ -6,6 +6,7 @@
 //! The beginnings of calls, which stand among the events, are the first to be left out.
 
 mod kept;
+mod noted;
 
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
@@ -20,8 +21,9 @@ use sprag_core::limits::{EVENT_LINE_BYTES, OPEN_CALLS, SPOOL_HELD_BYTES};
 use xxhash_rust::xxh3::xxh3_128;
 
 use self::kept::Kept;
+use self::noted::Noted;
 use super::complaint::Complaint;
-use super::line::{Line, write_event, write_money, write_open};
+use super::line::{Line, read_line, write_event, write_money, write_open};
 use super::open_calls::OpenCall;
 use super::segment::{self, Segment};
 use crate::data_dir::{create_private_dir, private_file};
@@ -41,6 +43,15 @@ pub enum Recorded {
     Dropped,
     /// Nothing of it was kept, money included: the disk fails and the memory set aside for that is full.
     Lost,
+}
+
+/// When a line must be in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Before the caller goes on.
+    Now,
+    /// With the next [`Spool::write_out`], for which the caller sees to it.
+    Together,
 }
 
 /// What has been recorded since the start, and what stands in its way.
@@ -86,6 +97,8 @@ struct Writer {
     bytes: u64,
     closed: VecDeque<Segment>,
     closed_bytes: u64,
+    /// What is to stand in `file` next.
+    noted: Noted,
     /// What the lines of `file` and of closed files say.
     kept: Kept,
     /// Whole lines that could not be written.
@@ -113,6 +126,7 @@ impl Spool {
             bytes: 0,
             closed_bytes: closed.iter().map(|segment| segment.bytes).sum(),
             closed,
+            noted: Noted::default(),
             kept: Kept::default(),
             held: Vec::new(),
             open: HashSet::default(),
@@ -124,13 +138,13 @@ impl Spool {
     }
 
     /// Writes down that a call is under way, if there is room. The second value is that of [`Spool::record`].
-    pub(super) fn open_call(&self, call: &OpenCall) -> (bool, bool) {
+    pub(super) fn open_call(&self, call: &OpenCall, when: When) -> (bool, bool) {
         LINE.with_borrow_mut(|line| {
             let is_written = write_open(line, call) && line.len() <= EVENT_LINE_BYTES + 1;
             let outcome = with_lock(&self.writer, |writer| {
                 let closed_before = writer.closed.len();
                 let has_room = is_written && writer.total_bytes() + line.len() as u64 <= self.max_bytes;
-                let is_open = has_room && writer.open_call(&self.dir, call, line);
+                let is_open = has_room && writer.open_call(&self.dir, call, line, when);
                 writer.status.unopened += u64::from(!is_open);
                 (is_open, writer.closed.len() > closed_before)
             });
@@ -140,18 +154,28 @@ impl Spool {
     }
 
     /// Writes an event down. The second value says that a file was closed and can be emptied.
-    pub(super) fn record(&self, event: &Event) -> (Recorded, bool) {
+    pub(super) fn record(&self, event: &Event, when: When) -> (Recorded, bool) {
         LINE.with_borrow_mut(|line| {
             let is_written = write_event(line, event) && line.len() <= EVENT_LINE_BYTES + 1;
             let outcome = with_lock(&self.writer, |writer| {
                 let closed_before = writer.closed.len();
                 let has_room = is_written && writer.total_bytes() + line.len() as u64 <= self.max_bytes;
-                let recorded = writer.record(&self.dir, event, line, has_room);
+                let recorded = writer.record(&self.dir, event, line, has_room, when);
                 writer.status.count(recorded);
                 (recorded, writer.closed.len() > closed_before)
             });
             line.shrink_to(EVENT_LINE_BYTES);
             outcome
+        })
+    }
+
+    /// Writes what was noted, with one `write`. True if a file was closed and can be emptied.
+    pub(super) fn write_out(&self) -> bool {
+        with_lock(&self.writer, |writer| {
+            let closed_before = writer.closed.len();
+            // What could not be written is held, as if it had been written by itself.
+            let _ = writer.write_out(&self.dir);
+            writer.closed.len() > closed_before
         })
     }
 
@@ -168,6 +192,7 @@ impl Spool {
     /// Closes the file being written, so that all recorded so far can be emptied.
     pub(super) fn close_current(&self) {
         with_lock(&self.writer, |writer| {
+            let _ = writer.write_out(&self.dir);
             if writer.bytes > 0 {
                 writer.close_current();
             }
@@ -216,35 +241,46 @@ impl Spool {
 }
 
 impl Writer {
-    fn open_call(&mut self, dir: &Path, call: &OpenCall, line: &[u8]) -> bool {
+    fn open_call(&mut self, dir: &Path, call: &OpenCall, line: &[u8], when: When) -> bool {
         let id = xxh3_128(call.id.as_bytes());
         let is_one_too_many = self.open.len() >= OPEN_CALLS && !self.open.contains(&id);
         if self.problem.is_some() || is_one_too_many {
             return false;
         }
         let said = self.kept.has_room(line.len()).then(|| Line::Open(Box::new(call.clone())));
-        if let Err(error) = self.append(dir, line, said) {
+        // Before it is written: should that fail, alone or together with others, it is taken out again.
+        let is_new = self.open.insert(id);
+        if let Err(error) = self.append(dir, line, said, when) {
+            if is_new {
+                self.open.remove(&id);
+            }
             self.fail(&error);
             return false;
         }
-        self.open.insert(id);
         true
     }
 
-    fn record(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool) -> Recorded {
+    fn record(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool, when: When) -> Recorded {
         let id = xxh3_128(event.id.as_bytes());
         let is_open = self.open.contains(&id);
-        let recorded = self.record_as(dir, event, line, has_room, is_open);
+        let recorded = self.record_as(dir, event, line, (has_room, is_open), when);
         if is_open && recorded != Recorded::Lost {
             self.open.remove(&id);
         }
         recorded
     }
 
-    fn record_as(&mut self, dir: &Path, event: &Event, line: &mut Vec<u8>, has_room: bool, is_open: bool) -> Recorded {
+    fn record_as(
+        &mut self,
+        dir: &Path,
+        event: &Event,
+        line: &mut Vec<u8>,
+        (has_room, is_open): (bool, bool),
+        when: When,
+    ) -> Recorded {
         if self.problem.is_none() && has_room {
             let said = self.kept.has_room(line.len()).then(|| Line::Event(Box::new(event.clone())));
-            match self.append(dir, line, said) {
+            match self.append(dir, line, said, when) {
                 Ok(()) => return Recorded::Whole,
                 Err(error) => self.fail(&error),
             }
@@ -253,11 +289,15 @@ impl Writer {
             return Recorded::Dropped;
         }
         if self.problem.is_none() {
-            match self.append(dir, line, None) {
+            match self.append(dir, line, None, when) {
                 Ok(()) => return Recorded::MoneyOnly,
                 Err(error) => self.fail(&error),
             }
         }
+        self.hold(line)
+    }
+
+    fn hold(&mut self, line: &[u8]) -> Recorded {
         if self.held.len() + line.len() > SPOOL_HELD_BYTES {
             return Recorded::Lost;
         }
@@ -265,8 +305,62 @@ impl Writer {
         Recorded::Held
     }
 
-    /// Writes whole lines, all of them or none. `said` is what one line says; absent where that is for the reader to find out.
-    fn append(&mut self, dir: &Path, lines: &[u8], said: Option<Line>) -> io::Result<()> {
+    /// Puts a line behind all others. `said` is what it says; absent where that is for the reader to find out.
+    fn append(&mut self, dir: &Path, line: &[u8], said: Option<Line>, when: When) -> io::Result<()> {
+        if when == When::Together && self.noted.has_room(line.len()) {
+            self.noted.add(line, said);
+            return Ok(());
+        }
+        self.write_out(dir)?;
+        self.write(dir, line)?;
+        self.kept.add(said, line.len());
+        self.close_if_full();
+        Ok(())
+    }
+
+    /// Writes what was noted. Where that fails, what money depends on is held and the rest is dropped.
+    fn write_out(&mut self, dir: &Path) -> io::Result<()> {
+        if self.noted.is_empty() {
+            return Ok(());
+        }
+        let (bytes, mut lines) = self.noted.take();
+        if let Err(error) = self.write(dir, &bytes) {
+            self.fail(&error);
+            bytes.split_inclusive(|&byte| byte == b'\n').for_each(|line| self.give_up(line));
+            return Err(error);
+        }
+        for line in lines.drain(..) {
+            self.kept.add(line.said, line.bytes);
+        }
+        self.noted.reuse(bytes, lines);
+        self.close_if_full();
+        Ok(())
+    }
+
+    /// A noted line that cannot be written, after it was counted as if it had been.
+    fn give_up(&mut self, line: &[u8]) {
+        match read_line(line) {
+            Some(Line::Open(call)) => {
+                self.open.remove(&xxh3_128(call.id.as_bytes()));
+                self.status.unopened += 1;
+            }
+            Some(Line::Event(event)) => {
+                self.status.whole = self.status.whole.saturating_sub(1);
+                let mut money = Vec::new();
+                // As if it were open: whether its beginning is on disk is no longer known.
+                let recorded =
+                    if write_money(&mut money, &event, true) { self.hold(&money) } else { Recorded::Dropped };
+                if recorded == Recorded::Lost {
+                    self.open.insert(xxh3_128(event.id.as_bytes()));
+                }
+                self.status.count(recorded);
+            }
+            None => {}
+        }
+    }
+
+    /// Writes whole lines, all of them or none.
+    fn write(&mut self, dir: &Path, lines: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             empty => {
@@ -282,11 +376,13 @@ impl Writer {
             return Err(error);
         }
         self.bytes += lines.len() as u64;
-        self.kept.add(said, lines.len());
+        Ok(())
+    }
+
+    fn close_if_full(&mut self) {
         if self.bytes >= self.segment_bytes {
             self.close_current();
         }
-        Ok(())
     }
 
     fn close_current(&mut self) {
@@ -313,7 +409,7 @@ impl Writer {
         // An empty line means nothing to the reader and shows whether the disk takes anything.
         let held = std::mem::take(&mut self.held);
         let probe: &[u8] = if held.is_empty() { b"\n" } else { &held };
-        match self.append(dir, probe, None) {
+        match self.append(dir, probe, None, When::Now) {
             Ok(()) => {
                 self.problem = None;
                 tracing::info!(held_bytes = held.len(), "recording again");
@@ -328,7 +424,7 @@ impl Writer {
     }
 
     fn total_bytes(&self) -> u64 {
-        self.closed_bytes + self.bytes
+        self.closed_bytes + self.bytes + self.noted.size_bytes() as u64
     }
 }
 

@@ -25,7 +25,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use sprag_core::event::Event;
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
@@ -36,10 +35,8 @@ use self::position::Position;
 use self::recall::Recall;
 use super::complaint::Complaint;
 use super::embedded::EmbeddedHistory;
-use super::open_calls::OpenCall;
 use super::query::{PastRun, Spender};
 use super::retention::Pruned;
-use super::spool::Recorded;
 use super::{HistorySettings, HistoryStatus};
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
@@ -137,12 +134,9 @@ impl ClickHouseHistory {
         })
     }
 
-    pub(super) fn opened(&self, call: &OpenCall) -> bool {
-        self.embedded.opened(call)
-    }
-
-    pub(super) fn record(&self, event: &Event) -> Recorded {
-        self.embedded.record(event)
+    /// What is recorded goes into this node's own files first.
+    pub(super) fn own(&self) -> &EmbeddedHistory {
+        &self.embedded
     }
 
     pub(super) fn flush(&self) -> Result<(), StoreError> {

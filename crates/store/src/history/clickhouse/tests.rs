@@ -17,6 +17,7 @@ use crate::history::HistorySettings;
 use crate::history::Recorded;
 use crate::history::Spender;
 use crate::history::samples::step;
+use crate::history::spool::When;
 
 /// The tables that sum requests and money.
 const SUMS: [&str; 8] =
@@ -80,7 +81,7 @@ fn what_many_nodes_record_is_summed_once() {
     for round in 0..3 {
         for (number, node) in nodes.iter().enumerate() {
             for n in 0..7 {
-                node.record(&call(&format!("{round}-{number}-{n}"), "shared run"));
+                node.own().record(&call(&format!("{round}-{number}-{n}"), "shared run"), When::Now);
             }
             node.flush().unwrap();
         }
@@ -115,7 +116,7 @@ fn a_line_cut_at_any_point_loses_and_doubles_nothing() {
             let history = open(&node, &through);
             for _ in 0..15 {
                 calls += 1;
-                history.record(&call(&calls.to_string(), &format!("run {}", calls % 4)));
+                history.own().record(&call(&calls.to_string(), &format!("run {}", calls % 4)), When::Now);
             }
             let outcome = history.flush();
             assert_eq!(outcome.is_err(), history.status().shared.unwrap().problem.is_some());
@@ -140,11 +141,11 @@ fn a_server_that_is_away_is_caught_up_with() {
     let Some(mut server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
     let url = server.url("away");
     let history = open(&dir.path().join("node"), &url);
-    history.record(&call("before", "r"));
+    history.own().record(&call("before", "r"), When::Now);
     history.flush().unwrap();
     server.kill();
     for n in 0..25 {
-        history.record(&call(&n.to_string(), "r"));
+        history.own().record(&call(&n.to_string(), "r"), When::Now);
     }
     let error = history.flush().unwrap_err().to_string();
     assert!(error.contains("ClickHouse at http://127.0.0.1"), "{error}");
@@ -165,12 +166,12 @@ fn a_server_that_lost_everything_gets_it_again() {
     let url = server.url("lost");
     let history = open(&dir.path().join("node"), &url);
     for n in 0..25 {
-        history.record(&call(&n.to_string(), "r"));
+        history.own().record(&call(&n.to_string(), "r"), When::Now);
     }
     history.flush().unwrap();
     let link = link(&url);
     link.command("DROP DATABASE lost SYNC").unwrap();
-    history.record(&call("after", "r"));
+    history.own().record(&call("after", "r"), When::Now);
     history.flush().unwrap_err();
     history.flush().unwrap();
     assert_counted(&link, 26, "in the new database");
@@ -188,7 +189,7 @@ fn detail_is_given_up_before_money_when_too_much_waits() {
     history.flush().unwrap();
     server.kill();
     for n in 0..1000 {
-        history.record(&call(&n.to_string(), "r"));
+        history.own().record(&call(&n.to_string(), "r"), When::Now);
         if n % 50 == 0 {
             history.settle().unwrap();
         }
@@ -235,7 +236,7 @@ fn tables_of_a_newer_version_take_what_this_one_sends() {
     let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
     let url = server.url("newer");
     let beside = open(&dir.path().join("beside"), &url);
-    beside.record(&call("before", "r"));
+    beside.own().record(&call("before", "r"), When::Now);
     beside.flush().unwrap();
     // The next version adds to them, as every migration does.
     let link = link(&url);
@@ -250,7 +251,7 @@ fn tables_of_a_newer_version_take_what_this_one_sends() {
     // One node runs all along, another starts meanwhile.
     let fresh = open(&dir.path().join("fresh"), &url);
     for (number, node) in [&beside, &fresh].into_iter().enumerate() {
-        node.record(&call(&format!("after-{number}"), "r"));
+        node.own().record(&call(&format!("after-{number}"), "r"), When::Now);
         node.flush().unwrap();
         assert_eq!(node.status().shared.unwrap().problem, None);
     }
@@ -265,7 +266,7 @@ fn a_wrong_password_is_told_and_not_shown() {
     let data = dir.path().join("clickhouse");
     let Some(server) = ClickHouseServer::start_for(&data, "sprag", "right") else { return };
     let history = open(&dir.path().join("node"), &server.url("guarded"));
-    history.record(&call("1", "r"));
+    history.own().record(&call("1", "r"), When::Now);
     history.flush().unwrap();
     assert_counted(&link(&server.url("guarded")), 1, "with the right password");
     let wrong = server.url("guarded").replace("right", "wrong-pw");
@@ -281,7 +282,7 @@ fn money_is_exact_to_the_nano_dollar() {
     let history = open(&dir.path().join("node"), &url);
     for n in 0..3 {
         // Past what a double can tell apart.
-        history.record(&Event { cost: Some(NanoUsd((1 << 53) + 1)), ..call(&n.to_string(), "r") });
+        history.own().record(&Event { cost: Some(NanoUsd((1 << 53) + 1)), ..call(&n.to_string(), "r") }, When::Now);
     }
     history.flush().unwrap();
     for table in SUMS {
@@ -297,16 +298,16 @@ fn what_was_sent_leaves_the_node_and_what_waits_stays() {
     let url = server.url("left");
     let history = open(&dir.path().join("node"), &url);
     let (first, later) = (call("0", "r"), |hours: i64| Timestamp(call("", "r").at.0 + hours * 3_600_000));
-    history.record(&first);
-    (1..20).for_each(|n| assert_eq!(history.record(&call(&n.to_string(), "r")), Recorded::Whole));
+    history.own().record(&first, When::Now);
+    (1..20).for_each(|n| assert_eq!(history.own().record(&call(&n.to_string(), "r"), When::Now), Recorded::Whole));
     history.flush().unwrap();
     server.kill();
-    history.record(&call("waits", "r"));
+    history.own().record(&call("waits", "r"), When::Now);
     history.settle().unwrap();
     assert_eq!(history.prune(later(0)).unwrap().events, 0, "not at once");
     assert_eq!(history.prune(later(2)).unwrap().events, 19, "all but the last one that was sent");
     server.restart();
-    history.record(&call("after", "r"));
+    history.own().record(&call("after", "r"), When::Now);
     history.flush().unwrap();
     assert_counted(&link(&url), 22, "after the node let go of them");
 }
@@ -325,7 +326,7 @@ fn the_server_forgets_what_is_too_old() {
     let before = |id: &str, days: i64| Event { at: Timestamp(now.at.0 - days * 86_400_000), ..call(id, "r") };
     [now.clone(), before("kept", 29), before("gone", 32)]
         .iter()
-        .for_each(|event| assert_eq!(history.record(event), Recorded::Whole));
+        .for_each(|event| assert_eq!(history.own().record(event, When::Now), Recorded::Whole));
     history.flush().unwrap();
     let link = link(&url);
     link.command("OPTIMIZE TABLE events FINAL").unwrap();
