@@ -83,7 +83,7 @@ pub struct App {
     /// Calls that end on another thread; the program waits for them before it stops.
     pub settling: TaskTracker,
     /// The calls that go through the line now.
-    pub line: Line,
+    pub line: Arc<Line>,
     /// Where throttled requests wait.
     pub throttle: Throttle,
     /// What went wrong in loop detection.
@@ -167,7 +167,7 @@ impl App {
             links,
             tokens: Tokens::default(),
             settling: TaskTracker::new(),
-            line: Line::default(),
+            line: Arc::default(),
             throttle: Throttle::default(),
             detection_failures: DetectionFailures::default(),
             clock,
@@ -255,12 +255,13 @@ impl App {
 
     /// Records an event: on disk before this returns, and as a line on the terminal.
     pub(crate) fn record(&self, event: &Event) {
-        self.record_in_trace(event, None);
+        self.note_in_trace(event, None);
+        self.history.write_out();
     }
 
-    /// The same for a call that belongs to a trace.
-    pub(crate) fn record_in_trace(&self, event: &Event, trace_id: Option<&str>) {
-        self.history.record(event);
+    /// The same for a call, which may belong to a trace: on disk with the next [`History::write_out`].
+    pub(crate) fn note_in_trace(&self, event: &Event, trace_id: Option<&str>) {
+        self.history.note(event);
         self.live.tell(event);
         let settings = self.settings.load();
         self.alerts.tell(event);

@@ -1,84 +1,280 @@
 //! Calls go through the line side by side.
 //!
-//! A call runs a lot of code, most of it once, and such code is slow: a core does not keep all of it at hand until the next call. So a call makes
-//! room after a stage: others that are ready come as far, and find there what the first one has brought in. A call that is alone goes on at once:
-//! making room takes a look at all sockets. [What that gains](../../../../docs/performance.md#a-call) is a third of a call's time where 64 are
-//! under way.
+//! A call runs a lot of code, most of it once, and such code is slow: a core does not keep all of it at hand until the next call. So calls that
+//! are ready at the same time stand in a row: the first of them takes all along, stage by stage, and what a stage runs is at hand for all but
+//! the first. A call that is alone goes by itself. [What that gains](../../../../docs/performance.md#rows).
+//!
+//! Who stands in a row is not woken for each stage: the one that leads goes on with all of them in one turn of its own task. A call leaves the row
+//! when it waits for something from outside, and stands in one again when that has come.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+use http::Response;
+use tokio::task::{unconstrained, yield_now};
+
+use super::body::Body;
+
+/// How many one call takes along at the most. More gain little, and everybody else on the thread waits for all of them.
+const ABREAST: usize = 32;
+/// Turns that a call has before the rest of its thread has one: more than the line has stages, so only what wakes itself over and over needs them all.
+const TURNS: usize = 64;
 
 /// The calls that are on their way through the line.
-#[derive(Debug, Default)]
-pub struct Line {
+pub struct Line<T = Response<Body>> {
     calls: AtomicUsize,
+    /// Those that are ready, by the thread that they are on: threads do not wait for each other.
+    rows: Box<[Mutex<Row<T>>]>,
 }
 
-/// The place of one call in the line. It ends when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Place<'a>(&'a Line);
+/// Calls that are ready to go on. The first one leads.
+type Row<T> = VecDeque<Arc<Place<T>>>;
 
-impl Line {
-    /// For a call that begins.
-    pub(crate) fn join(&self) -> Place<'_> {
+/// One call.
+struct Place<T> {
+    work: Mutex<Work<T>>,
+    /// It can go on: it has made room for others, or what it waits for has come.
+    is_ready: AtomicBool,
+    /// It stands in a row: who leads will see that it is ready.
+    is_in_row: AtomicBool,
+    /// The task that it belongs to.
+    owner: AtomicWaker,
+}
+
+enum Work<T> {
+    UnderWay(Pin<Box<dyn Future<Output = T> + Send>>),
+    Over(T),
+    Panicked(Box<dyn Any + Send>),
+    /// Its outcome was taken, or its client left.
+    Gone,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    GoesOn,
+    Waits,
+    Over,
+}
+
+/// A call on its way; its outcome, when it is over.
+pub(crate) struct Along<T: Send + 'static> {
+    line: Arc<Line<T>>,
+    place: Arc<Place<T>>,
+    /// The row that it stands in, or stood in last.
+    row: usize,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Line<T> {
+        // More than there are threads, so that few share one.
+        let rows = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+        Line { calls: AtomicUsize::new(0), rows: (0..rows).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl<T: Send + 'static> Line<T> {
+    /// Takes a call through the line.
+    pub(crate) fn take(self: Arc<Self>, call: impl Future<Output = T> + Send + 'static) -> Along<T> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Place(self)
+        let place = Place {
+            // What a call may do in one turn is bounded by its stages, and not by what others in its row have done.
+            work: Mutex::new(Work::UnderWay(Box::pin(unconstrained(call)))),
+            is_ready: AtomicBool::new(true),
+            is_in_row: AtomicBool::new(false),
+            owner: AtomicWaker::new(),
+        };
+        Along { line: self, place: Arc::new(place), row: 0 }
     }
 
-    /// Lets other calls, where there are any, come as far as this one.
+    /// The end of a stage: others that are ready come as far before the call goes on.
     pub(crate) async fn abreast(&self) {
-        if self.calls.load(Ordering::Relaxed) > 1 {
-            tokio::task::yield_now().await;
+        if self.is_empty_but_for_one() {
+            return;
+        }
+        let mut has_made_room = false;
+        std::future::poll_fn(|cx| {
+            if std::mem::replace(&mut has_made_room, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Whether there is nobody to make room for.
+    fn is_empty_but_for_one(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) < 2
+    }
+
+    /// The row of this thread.
+    fn row_here(&self) -> usize {
+        let hash = foldhash::fast::FixedState::default().hash_one(std::thread::current().id());
+        usize::try_from(hash % self.rows.len() as u64).unwrap_or_default()
+    }
+
+    fn with_row<R>(&self, row: usize, act: impl FnOnce(&mut Row<T>) -> R) -> R {
+        act(&mut self.rows[row].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Leads the row, if this is its first call. False if it is not.
+    fn leads(&self, row: usize, place: &Arc<Place<T>>) -> bool {
+        let Some((mut abreast, next)) = self.with_row(row, |row| {
+            row.front().is_some_and(|first| Arc::ptr_eq(first, place)).then(|| {
+                let abreast: Vec<_> = row.drain(..row.len().min(ABREAST)).collect();
+                (abreast, row.front().cloned())
+            })
+        }) else {
+            return false;
+        };
+        if let Some(next) = next {
+            next.owner.wake();
+        }
+        let mut turns = 0;
+        while !abreast.is_empty() {
+            turns += 1;
+            abreast.retain(|call| match call.step() {
+                Step::GoesOn if turns < TURNS => true,
+                Step::GoesOn | Step::Waits => {
+                    call.leave();
+                    false
+                }
+                Step::Over => {
+                    call.leave();
+                    if !Arc::ptr_eq(call, place) {
+                        call.owner.wake();
+                    }
+                    false
+                }
+            });
+        }
+        true
+    }
+}
+
+impl<T: Send + 'static> Place<T> {
+    /// Goes on with the call to the end of its stage.
+    fn step(self: &Arc<Self>) -> Step {
+        // Before it goes on: what comes while it does is news.
+        self.is_ready.store(false, Ordering::SeqCst);
+        let waker = Waker::from(Arc::clone(self));
+        self.with_work(|work| {
+            let Work::UnderWay(call) = work else { return Step::Over };
+            let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(&mut Context::from_waker(&waker))));
+            *work = match polled {
+                Ok(Poll::Pending) if self.is_ready.load(Ordering::SeqCst) => return Step::GoesOn,
+                Ok(Poll::Pending) => return Step::Waits,
+                Ok(Poll::Ready(outcome)) => Work::Over(outcome),
+                Err(panic) => Work::Panicked(panic),
+            };
+            Step::Over
+        })
+    }
+
+    /// Leaves the row, and is told of news from now on.
+    fn leave(&self) {
+        self.is_in_row.store(false, Ordering::SeqCst);
+        if self.is_ready.load(Ordering::SeqCst) {
+            self.owner.wake();
+        }
+    }
+
+    /// What came of the call.
+    fn outcome(&self) -> Option<T> {
+        match self.with_work(|work| match work {
+            Work::UnderWay(_) => None,
+            _ => Some(std::mem::replace(work, Work::Gone)),
+        })? {
+            Work::Over(outcome) => Some(outcome),
+            Work::Panicked(panic) => resume_unwind(panic),
+            Work::UnderWay(_) | Work::Gone => None,
+        }
+    }
+
+    fn with_work<R>(&self, act: impl FnOnce(&mut Work<T>) -> R) -> R {
+        act(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T: Send + 'static> Wake for Place<T> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_ready.store(true, Ordering::SeqCst);
+        if !self.is_in_row.load(Ordering::SeqCst) {
+            self.owner.wake();
         }
     }
 }
 
-impl Drop for Place<'_> {
+impl<T: Send + 'static> Future for Along<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let this = self.get_mut();
+        let (line, place) = (&this.line, &this.place);
+        place.owner.register(cx.waker());
+        loop {
+            if place.is_in_row.load(Ordering::SeqCst) && !line.leads(this.row, place) {
+                return Poll::Pending;
+            }
+            if let Some(outcome) = place.outcome() {
+                return Poll::Ready(outcome);
+            }
+            if !place.is_ready.load(Ordering::SeqCst) {
+                return Poll::Pending;
+            }
+            place.is_in_row.store(true, Ordering::SeqCst);
+            if line.is_empty_but_for_one() {
+                let goes_on = (0..TURNS).all(|_| place.step() == Step::GoesOn);
+                if goes_on {
+                    place.leave();
+                    return Poll::Pending;
+                }
+                place.is_in_row.store(false, Ordering::SeqCst);
+                continue;
+            }
+            this.row = line.row_here();
+            let is_first = line.with_row(this.row, |row| {
+                row.push_back(place.clone());
+                row.len() == 1
+            });
+            if is_first {
+                // Comes back when all that is ready has joined, and the system was asked for more.
+                let _ = pin!(yield_now()).poll(cx);
+            }
+            return Poll::Pending;
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Along<T> {
     fn drop(&mut self) {
-        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+        self.line.calls.fetch_sub(1, Ordering::Relaxed);
+        if self.place.is_in_row.load(Ordering::SeqCst) {
+            let next = self.line.with_row(self.row, |row| {
+                let at = row.iter().position(|place| Arc::ptr_eq(place, &self.place))?;
+                row.remove(at);
+                row.front().filter(|_| at == 0).cloned()
+            });
+            if let Some(next) = next {
+                next.owner.wake();
+            }
+        }
+        // A stage that it is in right now, on another thread, is waited for.
+        drop(self.place.with_work(|work| std::mem::replace(work, Work::Gone)));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::pin::pin;
-    use std::sync::{Arc, Mutex};
-    use std::task::{Context, Waker};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn all_calls_end_a_stage_before_one_begins_the_next() {
-        let (line, begun) = (Arc::new(Line::default()), Arc::new(Mutex::new(Vec::new())));
-        let calls = (0..3).map(|_| {
-            let (line, begun) = (line.clone(), begun.clone());
-            tokio::spawn(async move {
-                let _place = line.join();
-                // So that all of them are there.
-                tokio::task::yield_now().await;
-                for stage in 0..4 {
-                    begun.lock().unwrap().push(stage);
-                    line.abreast().await;
-                }
-                // Whoever ends first must not leave the last one alone.
-                tokio::task::yield_now().await;
-            })
-        });
-        for call in calls.collect::<Vec<_>>() {
-            call.await.unwrap();
-        }
-        assert_eq!(*begun.lock().unwrap(), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
-    }
-
-    #[test]
-    fn a_call_that_is_alone_goes_on_at_once() {
-        let line = Line::default();
-        let is_at_once = || pin!(line.abreast()).poll(&mut Context::from_waker(Waker::noop())).is_ready();
-        let first = line.join();
-        assert!(is_at_once());
-        let second = line.join();
-        assert!(!is_at_once());
-        drop(first);
-        assert!(is_at_once());
-        drop(second);
-    }
-}
+mod tests;

@@ -196,7 +196,6 @@ async fn collected(
             reader.read_whole(&plain);
         }
     }
-    ticket.line().abreast().await;
     let settled = settle(&mut ticket, &reader).await;
     let signature = signature.filter(|_| reader.reply().complete);
     let field = settled.as_ref().zip(signature).map(|(settled, signature)| signature(settled));
@@ -315,7 +314,11 @@ async fn settle(ticket: &mut Ticket, reader: &Reader) -> Option<Settled> {
     if ending == Ending::UpstreamError {
         ticket.mark_failed(ending, "the provider's answer is not what its API promises");
     }
-    match ticket.settle_whole(reply, ending) {
+    let settling = ticket.settle_together(reply, ending);
+    // Once for all that are settled side by side, and before anybody has the whole answer.
+    ticket.line().abreast().await;
+    ticket.write_out();
+    match settling {
         Settling::Done(settled) => settled,
         Settling::UnderWay(settling) => settling.await.unwrap_or_default(),
     }

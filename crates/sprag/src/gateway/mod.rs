@@ -71,8 +71,13 @@ pub(crate) use self::trail::{Leg, Trail};
 use crate::app::App;
 use crate::config::Settings;
 
-/// Answers one request.
-pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body> {
+/// Answers one request, side by side with others that are ready.
+pub fn handle(app: Arc<App>, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send + 'static {
+    app.line.clone().take(answer(app, request))
+}
+
+/// The line, from one end to the other.
+async fn answer(app: Arc<App>, request: Request<Incoming>) -> Response<Body> {
     let arrived = Instant::now();
     let settings = app.settings.load_full();
     let (head, body) = request.into_parts();
@@ -90,7 +95,6 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Body>
     if route.rule.is_none() && route::asks_for_websocket(&head.headers) {
         return respond::no_websocket(&route);
     }
-    let _place = app.line.join();
     // On its own: it goes from hand to hand, and a future has room for each of them.
     let mut ticket = Box::new(Ticket::new(app.clone(), &route, &head, arrived));
     let mut audience = Audience::new(settings.clone(), &route, &head);
@@ -157,8 +161,10 @@ async fn send(
     let judged = judge::judge(app, settings, case, ticket).await;
     ticket.trail().judged = Some(Leg::since(judging));
     let Judged { permit, edits, inspector } = judged?;
-    app.line.abreast().await;
     ticket.mark_permitted(permit.advice());
+    app.line.abreast().await;
+    // Once for all that were judged side by side, and before any of them goes out.
+    ticket.write_out();
     if let Some(delay) = permit.advice().delay {
         let wait = app.throttle.wait(delay);
         killed::or_killed(wait, ticket.watch().as_mut()).await.unwrap_or_else(|kill| Err(ticket.killed(&kill)))?;

@@ -21,6 +21,7 @@ use sprag_core::usage::Usage;
 use sprag_core::wire::{History, Refusal, Reply};
 use sprag_store::RunKey;
 use sprag_store::catalog::{KeyEntry, Snapshot};
+use sprag_store::history::OpenCall;
 use sprag_store::state::RatesTaken;
 
 pub(crate) use self::farewell::Settling;
@@ -252,10 +253,17 @@ impl Ticket {
         self.spending = spending;
     }
 
-    /// The call may go out: what is set aside for it is on record from now on.
+    /// The call may go out, when what is set aside for it is [on record](Ticket::write_out).
     pub(crate) fn mark_permitted(&mut self, advice: &Advice) {
         self.warning.clone_from(&advice.warning);
-        self.record_open();
+        if let Some(open) = self.open_call() {
+            self.app.history.note_opened(&open);
+        }
+    }
+
+    /// Writes down what was noted of this call, and of others that go through the line with it.
+    pub(crate) fn write_out(&self) {
+        self.app.history.write_out();
     }
 
     /// Sets more aside for an answer that is longer than expected. Gives what the client is told when there is no more,
@@ -265,8 +273,10 @@ impl Ticket {
         let call = self.shared.as_ref().and_then(Held::call);
         let followed = self.spending.follow(&self.app, call, reply, &self.sample, &self.event);
         let Err(stop) = followed else {
-            if self.spending.reserved() != before {
-                self.record_open();
+            if self.spending.reserved() != before
+                && let Some(open) = self.open_call()
+            {
+                self.app.history.opened(&open);
             }
             return None;
         };
@@ -396,9 +406,9 @@ impl Ticket {
         self.settle_aside(&Reply::default(), self.failed_as.unwrap_or(Ending::Refused));
     }
 
-    /// Closes the account: usage to cost, cost to the run, evidence remembered, the event recorded. Only the first
-    /// call does anything.
-    pub(crate) fn settle(&mut self, reply: &Reply, usage: Option<Usage>, ending: Ending) -> Option<Settled> {
+    /// Closes the account: usage to cost, cost to the run, evidence remembered, the event noted. Only the first
+    /// call does anything. The caller writes the record out.
+    fn settle(&mut self, reply: &Reply, usage: Option<Usage>, ending: Ending) -> Option<Settled> {
         if std::mem::replace(&mut self.is_settled, true) {
             return None;
         }
@@ -435,7 +445,7 @@ impl Ticket {
             self.app.state.leave(&event.agent);
         }
         self.trail.finish(&self.app, &self.provider, event, reply);
-        self.app.record_in_trace(event, self.trail.trace_id().as_deref());
+        self.app.note_in_trace(event, self.trail.trace_id().as_deref());
         // Recorded first: should Sprag end in between, what is set aside is charged or the cost is, and never both.
         let used = event.usage.map_or(0, |usage| usage.total_tokens());
         self.app.state.correct_rates(&std::mem::take(&mut self.rates), used);
@@ -456,18 +466,20 @@ impl Ticket {
         }
     }
 
-    fn record_open(&self) {
-        if let Some(mut open) = self.spending.open_call(&self.event) {
-            plain::model(&self.app.settings.load().dlp.scanner, &mut open.model);
-            self.app.history.opened(&open);
-        }
+    /// What goes on record of a call that is under way.
+    fn open_call(&self) -> Option<OpenCall> {
+        let mut open = self.spending.open_call(&self.event)?;
+        plain::model(&self.app.settings.load().dlp.scanner, &mut open.model);
+        Some(open)
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         // Nobody saw an answer: the handler was cancelled because its client left, or it panicked.
-        self.settle_aside(&Reply::default(), Ending::ClientGone);
+        if !self.is_settled {
+            self.settle_aside(&Reply::default(), Ending::ClientGone);
+        }
     }
 }
 

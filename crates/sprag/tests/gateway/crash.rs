@@ -101,3 +101,21 @@ async fn what_a_client_saw_the_end_of_is_on_record_after_a_kill() {
         assert_eq!(u64::from(event.run.as_ref().unwrap().step), one.step);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_answer_before_a_kill_is_on_record() {
+    let provider = Provider::start(Script::new()).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut answered: Vec<String> = Vec::new();
+    // Whole and as a stream. Several times: it may be written by itself in the very moment before the kill.
+    for round in 0..6 {
+        let mut binary = Binary::start(home.path(), &provider, UNLIMITED);
+        let one = call(&binary.url(""), "task", round % 2 == 0).await.unwrap();
+        binary.signal("KILL");
+        assert_eq!(binary.exit_code().await, None);
+        answered.push(one.id);
+    }
+    let events = events_of(&home.path().join("data"));
+    let on_record: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
+    assert_eq!(on_record, answered);
+}

@@ -21,6 +21,13 @@ pub(crate) enum Settling {
 impl Ticket {
     /// Settles a call whose answer has come as far as it will.
     pub(crate) fn settle_whole(&mut self, reply: &Reply, ending: Ending) -> Settling {
+        let settling = self.settle_together(reply, ending);
+        self.write_out();
+        settling
+    }
+
+    /// The same, but the caller [writes the record out](Ticket::write_out) before anybody has the whole answer.
+    pub(crate) fn settle_together(&mut self, reply: &Reply, ending: Ending) -> Settling {
         if self.needs_count(reply) {
             return Settling::UnderWay(self.settle_counted(reply.clone(), ending));
         }
@@ -59,6 +66,7 @@ impl Ticket {
             let model = own.event.model.as_deref().unwrap_or_default();
             let usage = own.app.tokens.complete(model, &own.sample, &reply);
             let settled = own.settle(&reply, Some(usage), ending);
+            own.write_out();
             match own.farewell.take() {
                 Some(farewell) => tokio::runtime::Handle::current().block_on(farewell.heard(settled)),
                 None => settled,
@@ -72,6 +80,7 @@ impl Ticket {
             drop(self.settle_counted(reply.clone(), ending));
         } else {
             self.settle(reply, reply.usage, ending);
+            self.write_out();
         }
     }
 
