@@ -59,3 +59,19 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.cargo/config.toml` says how: what is left out there costs every call that is put on record.
+    #[test]
+    fn sqlite_is_compiled_as_it_is_used_here() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut statement = connection.prepare("PRAGMA compile_options").unwrap();
+        let options: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let has = |name: &str| options.iter().any(|option| option == name);
+        assert!(has("DEFAULT_MEMSTATUS=0") && has("OMIT_SHARED_CACHE"), "{options:?}");
+        assert!(!has("ENABLE_MEMORY_MANAGEMENT") && !has("ENABLE_API_ARMOR"), "{options:?}");
+    }
+}

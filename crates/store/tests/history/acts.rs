@@ -91,6 +91,15 @@ fn a_run_may_be_killed_before_its_first_answer(home: &Home) {
     assert_eq!(stands(&history, "r").0, RunStatus::Killed);
     let agents = history.agents("", None, 500).unwrap().items;
     assert_eq!((agents[0].runs, agents[0].steps), (1, 1));
+    // The same where one statement writes it with others.
+    record(&history, &act("3", ActKind::Kill, Some("m07")));
+    for n in 0..20 {
+        assert_eq!(history.record(&step(&format!("m{n}"), &format!("m{n:02}"), 1)), Recorded::Whole);
+    }
+    history.flush().unwrap();
+    assert_eq!((stands(&history, "m06").0, stands(&history, "m07").0), (RunStatus::Running, RunStatus::Killed));
+    let agents = history.agents("", None, 500).unwrap().items;
+    assert_eq!((agents[0].runs, agents[0].steps), (21, 21));
 }
 
 fn a_full_spool_drops_acts_rather_than_count_them_as_calls(home: &Home) {

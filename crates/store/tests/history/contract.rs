@@ -20,6 +20,7 @@ on_every_history!(
     counts_ids_once_among_many,
     sums_runs,
     sums_many_runs,
+    sums_runs_that_begin_again,
     sums_trees,
     sums_time_and_agents,
     survives_absurd_numbers,
@@ -116,6 +117,20 @@ fn sums_many_runs(home: &Home) {
         assert_eq!(steps_of(key(&format!("r{run:03}"))), Some(expected), "{run}");
     }
     assert_eq!(steps_of(key_of("other", "r019")), Some(1));
+}
+
+/// Names that are used again begin with step 1 again; each run keeps what it had, wherever in a batch it stands.
+fn sums_runs_that_begin_again(home: &Home) {
+    let history = &home.open();
+    let first = |time: &str, run: u32| step(&format!("{time}-{run}"), &format!("r{run:03}"), 1);
+    record(history, &(0..100).filter(|run| run % 7 == 0).map(|run| first("once", run)).collect::<Vec<_>>());
+    record(history, &(0..100).map(|run| first("again", run)).collect::<Vec<_>>());
+    for run in 0..100 {
+        let sums = history.run(&key(&format!("r{run:03}"))).unwrap().unwrap();
+        assert_eq!(sums.steps, if run % 7 == 0 { 2 } else { 1 }, "{run}");
+    }
+    let agents = history.agents("", None, 500).unwrap().items;
+    assert_eq!((agents[0].runs, agents[0].steps), (100, 115));
 }
 
 fn sums_runs(home: &Home) {

@@ -20,6 +20,8 @@ pub(super) struct RunSums {
     model: Option<String>,
     /// When the call that `provider` and `model` come from arrived.
     latest_at: i64,
+    /// The first step of the run is among these: it has hardly a row yet.
+    is_beginning: bool,
 }
 
 impl RunSums {
@@ -30,11 +32,13 @@ impl RunSums {
             provider: String::new(),
             model: None,
             latest_at: i64::MIN,
+            is_beginning: false,
         }
     }
 
     pub(super) fn add(&mut self, event: &Event, record: &RunRecord, sums: &Sums) {
         self.sums.add(sums);
+        self.is_beginning |= record.step == 1;
         if event.at.0 >= self.latest_at {
             self.latest_at = event.at.0;
             if !event.provider.is_empty() {
@@ -51,16 +55,30 @@ impl RunSums {
 }
 
 /// Adds sums to the rows of runs.
+///
+/// Runs that begin are tried as rows that nobody has: an upsert that says what became of each row takes twice the time.
 pub(super) struct RunUpsert<'t> {
     one: CachedStatement<'t>,
     many: CachedStatement<'t>,
+    many_new: CachedStatement<'t>,
+    newest: CachedStatement<'t>,
+    row_of: CachedStatement<'t>,
     word: Vec<u8>,
 }
 
 impl<'t> RunUpsert<'t> {
     pub(super) fn new(transaction: &'t Transaction<'_>) -> rusqlite::Result<RunUpsert<'t>> {
-        let upsert = |rows: usize| transaction.prepare_cached(&format!("{INSERT} {} {ADD}", rows_of(VALUES, rows)));
-        Ok(RunUpsert { one: upsert(1)?, many: upsert(RUNS_AT_ONCE)?, word: Vec::new() })
+        let upsert =
+            |rows: usize| transaction.prepare_cached(&format!("INSERT {INTO} {} {ADD}", rows_of(VALUES, rows)));
+        let many_new = format!("INSERT OR IGNORE {INTO} {}", rows_of(VALUES, RUNS_AT_ONCE));
+        Ok(RunUpsert {
+            one: upsert(1)?,
+            many: upsert(RUNS_AT_ONCE)?,
+            many_new: transaction.prepare_cached(&many_new)?,
+            newest: transaction.prepare_cached("SELECT max(seq) FROM runs")?,
+            row_of: transaction.prepare_cached("SELECT seq FROM runs WHERE agent = ?1 AND run_id = ?2")?,
+            word: Vec::new(),
+        })
     }
 
     /// Writes the runs of an agent, which come in the order of their ids, and says how many had no step before.
@@ -69,25 +87,52 @@ impl<'t> RunUpsert<'t> {
         agent: &AgentName,
         runs: impl Iterator<Item = &'a RunSums>,
     ) -> rusqlite::Result<i64> {
-        let runs: Vec<&RunSums> = runs.collect();
-        let (chunks, rest) = runs.as_chunks::<RUNS_AT_ONCE>();
+        let (beginning, going_on): (Vec<&RunSums>, Vec<&RunSums>) = runs.partition(|run| run.is_beginning);
         let mut new = 0;
+        let (chunks, rest) = beginning.as_chunks::<RUNS_AT_ONCE>();
         for chunk in chunks {
-            new += write_rows(&mut self.many, agent, chunk, &mut self.word)?;
+            new += self.insert(agent, chunk)?;
         }
         for run in rest {
-            new += write_rows(&mut self.one, agent, &[run], &mut self.word)?;
+            new += upsert(&mut self.one, agent, &[run], &mut self.word)?;
+        }
+        let (chunks, rest) = going_on.as_chunks::<RUNS_AT_ONCE>();
+        for chunk in chunks {
+            new += upsert(&mut self.many, agent, chunk, &mut self.word)?;
+        }
+        for run in rest {
+            new += upsert(&mut self.one, agent, &[run], &mut self.word)?;
+        }
+        Ok(new)
+    }
+
+    /// Inserts runs, and adds to those that have a row after all: a name that is used again, or a run that was killed before its first step.
+    fn insert(&mut self, agent: &AgentName, runs: &[&RunSums; RUNS_AT_ONCE]) -> rusqlite::Result<i64> {
+        put_rows(&mut self.many_new, agent, runs, &mut self.word)?;
+        let inserted = self.many_new.raw_execute()?;
+        let mut new = i64::try_from(inserted).unwrap_or(i64::MAX);
+        if inserted < RUNS_AT_ONCE {
+            // Numbers of rows grow one by one, so those that were inserted just now have the last ones.
+            let newest: i64 = self.newest.query_row([], |row| row.get(0))?;
+            let before = newest - new;
+            for run in runs {
+                let of_run = (agent.as_str(), run.record.id.as_str());
+                let seq: i64 = self.row_of.query_row(of_run, |row| row.get(0))?;
+                if seq <= before {
+                    new += upsert(&mut self.one, agent, &[run], &mut self.word)?;
+                }
+            }
         }
         Ok(new)
     }
 }
 
-fn write_rows(
+fn put_rows(
     statement: &mut CachedStatement<'_>,
     agent: &AgentName,
     runs: &[&RunSums],
     word: &mut Vec<u8>,
-) -> rusqlite::Result<i64> {
+) -> rusqlite::Result<()> {
     let mut values = Values::of(statement);
     for run in runs {
         let s = &run.sums;
@@ -104,6 +149,17 @@ fn write_rows(
             values.put(more)?;
         }
     }
+    Ok(())
+}
+
+/// Says how many had no step before.
+fn upsert(
+    statement: &mut CachedStatement<'_>,
+    agent: &AgentName,
+    runs: &[&RunSums],
+    word: &mut Vec<u8>,
+) -> rusqlite::Result<i64> {
+    put_rows(statement, agent, runs, word)?;
     let mut written = statement.raw_query();
     let mut new = 0;
     while let Some(row) = written.next()? {
@@ -117,8 +173,8 @@ fn write_rows(
     Ok(new)
 }
 
-const INSERT: &str = "
-INSERT INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
+const INTO: &str = "
+INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
     cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, saved_nano) VALUES";
 
 // For `min` see the other sums.
