@@ -1,6 +1,7 @@
 //! What is measured: nothing in between, nginx, and Sprag with everything on. Both get a core of their own.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -123,6 +124,52 @@ pub fn nginx(mock: SocketAddr, folder: &Path, seat: Seat) -> Result<Proxy> {
     let mut nginx = Proxy { name: "nginx", address, folder: folder.to_owned(), child };
     await_listener(&mut nginx, &folder.join("nginx.log"))?;
     Ok(nginx)
+}
+
+/// A Redis that was started here, with nothing on disk, and ends with this value. It stays on the core of the mock and the load.
+pub struct Redis {
+    pub address: SocketAddr,
+    child: Child,
+}
+
+/// None where there is none to start.
+pub fn redis(folder: &Path) -> Result<Option<Redis>> {
+    let address = free_address()?;
+    let mut command = Command::new("redis-server");
+    command.args(["--bind", "127.0.0.1", "--port", &address.port().to_string(), "--save", "", "--appendonly", "no"]);
+    let log = fs::File::create(folder.join("redis.log"))?;
+    command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let child = match command.spawn() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        child => child.context("redis-server cannot be started")?,
+    };
+    let redis = Redis { address, child };
+    let end = Instant::now() + START_TIMEOUT;
+    while TcpStream::connect(address).is_err() {
+        if Instant::now() > end {
+            bail!("redis-server does not listen on {address}");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(Some(redis))
+}
+
+impl Redis {
+    /// How much is in it.
+    pub fn keys(&self) -> Result<u64> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.write_all(b"DBSIZE\r\n")?;
+        let mut said = String::new();
+        BufReader::new(stream).read_line(&mut said)?;
+        said.trim().trim_start_matches(':').parse().with_context(|| format!("Redis answered {said:?}"))
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Where a proxy runs.

@@ -12,15 +12,15 @@ mod steps;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use self::scenarios::{SCENARIOS, Scenario};
 use crate::mock::Mock;
 use crate::process;
-use crate::targets::{self, Proxy, Seat, Sprag};
+use crate::targets::{self, Proxy, Redis, Seat, Sprag};
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -53,6 +53,9 @@ pub struct Options {
     label: String,
 }
 
+/// Sprag that shares its state through a Redis on loopback.
+const WITH_REDIS: &str = "sprag+redis";
+
 /// One way to the mock.
 pub struct Target {
     pub name: &'static str,
@@ -70,7 +73,7 @@ pub type Rows = BTreeMap<(&'static str, &'static str), Vec<Row>>;
 /// What a scenario may use.
 pub struct Rig<'a> {
     pub mock: &'a Mock,
-    pub program: &'a std::path::Path,
+    pub program: &'a Path,
     pub seat: Seat,
     /// The share of the usual time.
     pub pace: f64,
@@ -90,8 +93,11 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let nginx = targets::nginx(mock.address, &at_nginx, seat)?;
     let how = Sprag { program: &options.sprag, mock: mock.address, folder: &at_sprag, seat, under: &[], config: "" };
     let sprag = targets::sprag(&how)?;
+    let is_asked_of_redis = chosen.iter().any(|scenario| scenario.with_redis);
+    let shared = if is_asked_of_redis { with_redis(&options.sprag, &mock, folder.path(), seat)? } else { None };
     let direct = Target { name: "direct", address: mock.address, pids: Vec::new() };
-    let targets = [direct, target(&nginx), target(&sprag)];
+    let mut targets = vec![direct, target(&nginx), target(&sprag)];
+    targets.extend(shared.as_ref().map(|(sprag, _)| Target { name: WITH_REDIS, ..target(sprag) }));
     let rig = Rig { mock: &mock, program: &options.sprag, seat, pace: if options.quick { 0.4 } else { 1.0 } };
 
     let mut rows = Rows::new();
@@ -101,11 +107,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
                 continue;
             }
             for _ in 0..scenario.repeats {
-                for target in &targets {
+                for target in targets.iter().filter(|target| target.name != WITH_REDIS || scenario.with_redis) {
                     measure(&rig, scenario, target, round, &mut rows)?;
                 }
             }
         }
+    }
+    if let Some((_, redis)) = &shared
+        && redis.keys()? == 0
+    {
+        bail!("Sprag has put nothing into the Redis that it was to share");
     }
     let report = report::Report::new(&rows, &chosen, options.rounds, &options.sprag);
     std::fs::create_dir_all(&options.out)?;
@@ -114,6 +125,20 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     std::fs::write(options.out.join(options.label.clone() + ".json"), report.json()?)?;
     println!("{}\nwritten to {}", report.goals_table(), file.display());
     Ok(ExitCode::from(u8::from(options.check && !report.is_met())))
+}
+
+/// A second Sprag, and the Redis that it shares its state through, which ends after it. None where there is no Redis.
+fn with_redis(program: &Path, mock: &Mock, folder: &Path, seat: Seat) -> Result<Option<(Proxy, Redis)>> {
+    let (at_redis, at_sprag) = (folder.join("redis"), folder.join("sprag-redis"));
+    std::fs::create_dir_all(&at_redis)?;
+    std::fs::create_dir_all(&at_sprag)?;
+    let Some(redis) = targets::redis(&at_redis)? else {
+        eprintln!("SKIPPED: Sprag with a Redis: redis-server is missing; on Debian: apt-get install redis-server");
+        return Ok(None);
+    };
+    let config = format!("[state]\nredis = \"redis://{}\"\n", redis.address);
+    let how = Sprag { program, mock: mock.address, folder: &at_sprag, seat, under: &[], config: &config };
+    Ok(Some((targets::sprag(&how)?, redis)))
 }
 
 fn target(proxy: &Proxy) -> Target {

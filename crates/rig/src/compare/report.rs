@@ -11,7 +11,7 @@ use super::scenarios::Scenario;
 use super::{Rows, added, median};
 use crate::process;
 
-const TARGETS: [&str; 3] = ["direct", "nginx", "sprag"];
+const TARGETS: [&str; 4] = ["direct", "nginx", "sprag", super::WITH_REDIS];
 /// More than this much of a core taken by others, and the figures are not to be trusted.
 const NOISE_CORES: f64 = 0.1;
 

@@ -20,6 +20,8 @@ pub struct Scenario {
     pub repeats: usize,
     /// In the first round only.
     pub is_once: bool,
+    /// At Sprag with a Redis, too.
+    pub with_redis: bool,
 }
 
 #[derive(Debug)]
@@ -41,7 +43,7 @@ const fn stream(connections: usize, chunks: usize, delay_ms: u64, requests: u64,
 }
 
 const fn scenario(name: &'static str, title: &'static str, repeats: usize, kind: Kind) -> Scenario {
-    Scenario { name, title, kind, repeats, is_once: false }
+    Scenario { name, title, kind, repeats, is_once: false, with_redis: false }
 }
 
 /// In the order of measuring: memory first, before anything was held and given back.
@@ -52,7 +54,10 @@ pub static SCENARIOS: [Scenario; 13] = [
         is_once: true,
         ..scenario("streams1k", "1,000 streams at once, one chunk a second each", 1, Kind::SlowStreams)
     },
-    scenario("latency", "1 KB prompt, 1 connection", 3, whole(1024, 400, 1, 4000, 2.5)),
+    Scenario {
+        with_redis: true,
+        ..scenario("latency", "1 KB prompt, 1 connection", 3, whole(1024, 400, 1, 4000, 2.5))
+    },
     scenario("throughput", "1 KB prompt, 64 connections", 1, whole(1024, 400, 64, 300_000, 5.0)),
     scenario("ttfc", "Streams of 5 chunks, one every 2 ms, 1 connection", 3, stream(1, 5, 2, 2000, 2.0)),
     scenario("chunks", "Streams of 200 chunks without pause, 16 connections", 1, stream(16, 200, 0, 20_000, 5.0)),
