@@ -51,10 +51,7 @@ impl<V: Clone> Recent<V> {
 
     /// Replaces what is known of a key by what `change` makes of it, as one step.
     pub fn update(&self, key: u64, change: impl FnOnce(Option<V>) -> V) {
-        self.shards.with(key, |shard| {
-            let value = change(shard.get(key, self.room));
-            shard.insert(key, value, self.room);
-        });
+        self.shards.with(key, |shard| shard.update(key, self.room, change));
     }
 
     /// The keys of values that fit, at most so many. Looks at all of them, and counts none as used.
@@ -83,9 +80,29 @@ impl<V: Clone> Generations<V> {
     fn insert(&mut self, key: u64, value: V, room: usize) {
         self.old.remove(&key);
         if self.young.len() >= room && !self.young.contains_key(&key) {
-            self.old = std::mem::take(&mut self.young);
+            self.grow_old();
         }
         self.young.insert(key, value);
+    }
+
+    /// What a call left behind is mostly new, and otherwise young: neither is looked for twice.
+    fn update(&mut self, key: u64, room: usize, change: impl FnOnce(Option<V>) -> V) {
+        if let Some(known) = self.young.get_mut(&key) {
+            *known = change(Some(known.clone()));
+            return;
+        }
+        let known = self.old.remove(&key);
+        if self.young.len() >= room {
+            self.grow_old();
+        }
+        self.young.insert(key, change(known));
+    }
+
+    /// The young ones become the old ones. The room that those had is used again: a table that grows to that size anew would
+    /// put every entry in its place twice.
+    fn grow_old(&mut self) {
+        std::mem::swap(&mut self.young, &mut self.old);
+        self.young.clear();
     }
 
     fn get(&mut self, key: u64, room: usize) -> Option<V> {

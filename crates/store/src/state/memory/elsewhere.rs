@@ -23,7 +23,7 @@ impl MemoryState {
     }
 
     pub(in crate::state) fn lineage(&self, key: &RunKey) -> Vec<Ancestor> {
-        let parent = self.runs.with(key.number(), |runs| runs.get(key).and_then(|run| run.parent(&key.agent)));
+        let parent = self.runs.look(key, |run| run.parent(&key.agent)).flatten();
         let mut lineage = Vec::new();
         self.for_each_ancestor(key, parent, false, |id, run| {
             lineage.push(Ancestor { id: id.clone(), totals: Some(run.totals) });
@@ -32,7 +32,7 @@ impl MemoryState {
     }
 
     pub(in crate::state) fn run_habits(&self, key: &RunKey) -> Option<Habits> {
-        self.runs.with(key.number(), |runs| runs.get(key).map(|run| run.habits))
+        self.runs.look(key, |run| run.habits)
     }
 
     pub(in crate::state) fn follow_habits(
@@ -43,11 +43,7 @@ impl MemoryState {
     ) {
         let richer = |own: Habits| if habits.calls > own.calls { habits } else { own };
         if let Some(key) = key {
-            self.runs.with(key.number(), |runs| {
-                if let Some(run) = runs.get_mut(key) {
-                    run.habits = richer(run.habits);
-                }
-            });
+            self.runs.amend(key, |run| run.habits = richer(run.habits));
         }
         if let Some((agent, model)) = of_model {
             self.habits.update(model_hash(Some(agent), model), |own| richer(own.unwrap_or_default()));
@@ -55,11 +51,9 @@ impl MemoryState {
     }
 
     pub(in crate::state) fn follow_run(&self, key: &RunKey, totals: &RunTotals) {
-        self.runs.with(key.number(), |runs| {
-            if let Some(run) = runs.get_mut(key) {
-                let origin = run.place(&key.id).origin;
-                run.follow(totals, origin, None);
-            }
+        self.runs.change(key, |run| {
+            let origin = run.place(&key.id).origin;
+            run.follow(totals, origin, None);
         });
     }
 
@@ -91,10 +85,9 @@ impl MemoryState {
         key: &RunKey,
         work: impl FnOnce(&mut RunWatch, &mut u64, bool) -> R,
     ) -> Option<R> {
-        self.runs.with(key.number(), |runs| {
-            let run = runs.get_mut(key)?;
+        self.runs.amend(key, |run| {
             let is_alone = run.is_alone();
-            Some(work(&mut run.watch, &mut run.watch_version, is_alone))
+            work(&mut run.watch, &mut run.watch_version, is_alone)
         })
     }
 

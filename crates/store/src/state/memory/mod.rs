@@ -9,6 +9,7 @@ mod elsewhere;
 mod offers;
 mod rates;
 mod run;
+mod runs;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -31,11 +32,12 @@ use agents::WatchedAgents;
 use offers::Offers;
 use rates::Rates;
 use run::Run;
+use runs::Runs;
 
 /// Runs, agents' calls in flight, and clues.
 pub struct MemoryState {
     /// Clues and offers share the names.
-    runs: Shards<HashMap<Arc<RunKey>, Box<Run>, RandomState>>,
+    runs: Runs,
     /// Only agents with calls in flight, so their number is bounded by those.
     agents: Shards<HashMap<AgentName, u32, RandomState>>,
     clues: Recent<Clue>,
@@ -46,8 +48,6 @@ pub struct MemoryState {
     pub(super) accounts: Accounts,
     /// By agent and model, and by model alone.
     habits: Recent<Habits>,
-    /// Room of one shard of runs.
-    room: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl MemoryState {
     #[must_use]
     pub fn with_bounds(runs: usize, clues: usize) -> MemoryState {
         MemoryState {
-            runs: Shards::default(),
+            runs: Runs::new((runs / SHARDS).max(1)),
             agents: Shards::default(),
             clues: Recent::new(clues),
             offers: Offers::new(clues / 4),
@@ -77,7 +77,6 @@ impl MemoryState {
             rates: Rates::default(),
             accounts: Accounts::default(),
             habits: Recent::new(HABITS),
-            room: (runs / SHARDS).max(1),
         }
     }
 
@@ -119,8 +118,7 @@ impl MemoryState {
     }
 
     pub(super) fn settle(&self, key: &RunKey, settlement: Settlement) -> RunTotals {
-        let settled =
-            self.runs.with(key.number(), |runs| runs.get_mut(key).and_then(|run| run.settle(&key.agent, &settlement)));
+        let settled = self.runs.change(key, |run| run.settle(&key.agent, &settlement)).flatten();
         // A run with a call in flight is never forgotten, so this call was settled before or never opened.
         let Some((totals, parent)) = settled else {
             return self.totals(key).unwrap_or_default();
@@ -131,11 +129,11 @@ impl MemoryState {
     }
 
     pub(super) fn knows(&self, key: &RunKey) -> bool {
-        self.runs.with(key.number(), |runs| runs.get(key).is_some_and(|run| run.is_opened))
+        self.runs.look(key, |run| run.is_opened).unwrap_or_default()
     }
 
     pub(super) fn totals(&self, key: &RunKey) -> Option<RunTotals> {
-        self.runs.with(key.number(), |runs| runs.get(key).map(|run| run.totals))
+        self.runs.look(key, |run| run.totals)
     }
 
     pub(super) fn resolve(&self, clues: &[u64]) -> Option<(usize, RunKey)> {
@@ -194,7 +192,7 @@ impl MemoryState {
     }
 
     pub(super) fn watch<R>(&self, key: &RunKey, work: impl FnOnce(&mut RunWatch) -> R) -> Option<R> {
-        self.runs.with(key.number(), |runs| runs.get_mut(key).map(|run| work(&mut run.watch)))
+        self.runs.amend(key, |run| work(&mut run.watch))
     }
 
     pub(super) fn count_repeat(&self, fingerprint: u64, now: Timestamp, rule: &RepeatRule) -> Option<Finding> {
@@ -231,11 +229,7 @@ impl MemoryState {
             habits.learn(prompt_bytes, input_full_tokens, output_tokens);
             habits
         };
-        self.runs.with(key.number(), |runs| {
-            if let Some(run) = runs.get_mut(key) {
-                run.habits = learned(run.habits);
-            }
-        });
+        self.runs.amend(key, |run| run.habits = learned(run.habits));
         for number in [model_hash(Some(&key.agent), model), model_hash(None, model)] {
             self.habits.update(number, |known| learned(known.unwrap_or_default()));
         }
@@ -247,19 +241,12 @@ impl MemoryState {
 
     pub(super) fn sweep(&self, now: Timestamp, idle_ms: u64) -> usize {
         self.accounts.forget_idle(now, idle_ms);
-        self.runs.fold(0, |swept, runs| {
-            let before = runs.len();
-            runs.retain(|_, run| !run.is_idle() || now.since_ms(run.totals.last_at) < idle_ms);
-            if runs.len() * 4 < runs.capacity() {
-                runs.shrink_to_fit();
-            }
-            swept + before - runs.len()
-        })
+        self.runs.sweep(now, idle_ms)
     }
 
     pub(super) fn counts(&self) -> StateCounts {
         StateCounts {
-            runs: self.runs.fold(0, |sum, runs| sum + runs.len()),
+            runs: self.runs.len(),
             in_flight: self.agents.fold(0, |sum, agents| sum + agents.values().map(|&n| n as usize).sum::<usize>()),
             clues: self.clues.len(),
             offers: self.offers.len(),
@@ -269,26 +256,19 @@ impl MemoryState {
 
     /// Works on a run, making it first where it is unknown. `None` if there is no room for it.
     fn with_run<R>(&self, key: &RunKey, work: impl FnOnce(&mut Run) -> R) -> Option<R> {
-        let name = self.name(key);
-        self.runs.with(key.number(), |runs| {
-            if let Some(run) = runs.get_mut(key) {
-                return Some(work(run));
-            }
-            if runs.len() >= self.room && !evict_idlest(runs) {
-                return None;
-            }
-            Some(work(runs.entry(name).or_default()))
-        })
+        self.runs.change_or_make(key, || self.new_name(key), work)
     }
 
-    /// The name of a run to be kept: the one that is kept already, or at least the agent's. Every request brings its
-    /// own copies, and a run would keep some of each.
+    /// The name of a run to be kept: the one that is kept already, or a new one.
     fn name(&self, key: &RunKey) -> Arc<RunKey> {
-        let known = self.runs.with(key.number(), |runs| runs.get_key_value(key).map(|(name, _)| name.clone()));
-        known.unwrap_or_else(|| {
-            let agent = self.watched.name(&key.agent).unwrap_or_else(|| key.agent.clone());
-            Arc::new(RunKey { agent, id: key.id.clone() })
-        })
+        self.runs.name(key).unwrap_or_else(|| self.new_name(key))
+    }
+
+    /// A name with at least the agent's name that is kept already. Every request brings its own copies, and a run would keep
+    /// some of each.
+    fn new_name(&self, key: &RunKey) -> Arc<RunKey> {
+        let agent = self.watched.name(&key.agent).unwrap_or_else(|| key.agent.clone());
+        Arc::new(RunKey { agent, id: key.id.clone() })
     }
 
     /// Works on the runs above one, nearest first. A parent that is not in memory is made only for a call that begins.
@@ -305,38 +285,18 @@ impl MemoryState {
             if ancestor == *key || seen.contains(&ancestor) || seen.len() == RUN_TREE_DEPTH {
                 return;
             }
-            let mut visit = |run: &mut Run| {
+            let visit = |run: &mut Run| {
                 work(&ancestor.id, run);
                 run.parent(&ancestor.agent)
             };
             parent = if is_made {
                 self.with_run(&ancestor, visit).flatten()
             } else {
-                self.runs.with(ancestor.number(), |runs| runs.get_mut(&ancestor).and_then(|run| visit(run)))
+                self.runs.change(&ancestor, visit).flatten()
             };
             seen.push(ancestor);
         }
     }
-}
-
-/// Forgets the idlest eighth of a full shard, so that the search for them is paid once for many runs. False if every
-/// run has calls in flight.
-fn evict_idlest(runs: &mut HashMap<Arc<RunKey>, Box<Run>, RandomState>) -> bool {
-    let mut idle: Vec<Timestamp> = runs.values().filter(|run| run.is_idle()).map(|run| run.totals.last_at).collect();
-    if idle.is_empty() {
-        return false;
-    }
-    let last = (runs.len() / 8).min(idle.len() - 1);
-    let (_, newest_to_go, _) = idle.select_nth_unstable(last);
-    let newest_to_go = *newest_to_go;
-    // Many may share that moment: never more than were meant to go.
-    let mut left = last + 1;
-    runs.retain(|_, run| {
-        let goes = left > 0 && run.is_idle() && run.totals.last_at <= newest_to_go;
-        left -= usize::from(goes);
-        !goes
-    });
-    true
 }
 
 #[cfg(test)]

@@ -11,7 +11,15 @@ use super::Recent;
 use crate::run_key::RunKey;
 
 /// The offers of a process.
-pub(super) struct Offers(Recent<Vec<Arc<RunKey>>>);
+pub(super) struct Offers(Recent<Offered>);
+
+/// The runs that offer a clue. One is usual, and takes no memory of its own.
+#[derive(Clone, Default)]
+struct Offered {
+    newest: Option<Arc<RunKey>>,
+    /// The newest last.
+    older: Box<[Arc<RunKey>]>,
+}
 
 impl Offers {
     /// Room for offers of this many clues.
@@ -21,15 +29,10 @@ impl Offers {
 
     pub(super) fn offer(&self, clue: u64, name: Arc<RunKey>) {
         self.0.update(clue, |known| {
-            let mut runs = known.unwrap_or_default();
-            runs.retain(|run| *run != name);
-            if runs.len() >= CLUE_OFFERS {
-                runs.remove(0);
-            }
-            // One is usual.
-            runs.reserve_exact(1);
-            runs.push(name);
-            runs
+            let mut offered = known.unwrap_or_default();
+            offered.withdraw(&name);
+            offered.offer(name);
+            offered
         });
     }
 
@@ -39,26 +42,58 @@ impl Offers {
         self.0.get(clue)?;
         let mut claimed = None;
         self.0.update(clue, |known| {
-            let mut runs = known.unwrap_or_default();
-            claimed = runs.pop();
-            runs
+            let mut offered = known.unwrap_or_default();
+            claimed = offered.claim();
+            offered
         });
         claimed.map(|name| RunKey::clone(&name))
     }
 
     pub(super) fn withdraw(&self, clue: u64, key: &RunKey) {
-        if self.0.get(clue).is_none_or(|runs| !runs.iter().any(|run| **run == *key)) {
+        if self.0.get(clue).is_none_or(|offered| !offered.runs().any(|run| **run == *key)) {
             return;
         }
         self.0.update(clue, |known| {
-            let mut runs = known.unwrap_or_default();
-            runs.retain(|run| **run != *key);
-            runs
+            let mut offered = known.unwrap_or_default();
+            offered.withdraw(key);
+            offered
         });
     }
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+}
+
+impl Offered {
+    fn runs(&self) -> impl Iterator<Item = &Arc<RunKey>> {
+        self.older.iter().chain(&self.newest)
+    }
+
+    /// Puts a run last, in place of the oldest where there are too many.
+    fn offer(&mut self, name: Arc<RunKey>) {
+        if let Some(before) = self.newest.replace(name) {
+            let surplus = (self.older.len() + 2).saturating_sub(CLUE_OFFERS);
+            self.older = self.older.iter().cloned().chain([before]).skip(surplus).collect();
+        }
+    }
+
+    fn claim(&mut self) -> Option<Arc<RunKey>> {
+        let claimed = self.newest.take();
+        if !self.older.is_empty() {
+            let mut older = std::mem::take(&mut self.older).into_vec();
+            self.newest = older.pop();
+            self.older = older.into();
+        }
+        claimed
+    }
+
+    fn withdraw(&mut self, key: &RunKey) {
+        if self.runs().any(|run| **run == *key) {
+            let mut left: Vec<_> = self.runs().filter(|run| ***run != *key).cloned().collect();
+            self.newest = left.pop();
+            self.older = left.into();
+        }
     }
 }
 
@@ -83,6 +118,20 @@ mod tests {
             offers.offer(1, Arc::new(key(id)));
         }
         assert_eq!(std::iter::from_fn(|| offers.claim(1)).count(), CLUE_OFFERS, "and at the bound none does");
+    }
+
+    #[test]
+    fn a_run_stands_once_and_where_it_was_offered_last() {
+        let offers = Offers::new(320);
+        for id in [1, 2, 3, 1, 2] {
+            offers.offer(1, Arc::new(key(id)));
+        }
+        offers.withdraw(1, &key(1));
+        let claimed: Vec<RunKey> = std::iter::from_fn(|| offers.claim(1)).collect();
+        assert_eq!(claimed, [key(2), key(3)]);
+        offers.offer(1, Arc::new(key(4)));
+        offers.withdraw(1, &key(4));
+        assert_eq!(offers.claim(1), None);
     }
 
     #[test]
