@@ -5,7 +5,8 @@
 //! the first. A call that is alone goes by itself. [What that gains](../../../../docs/performance.md#rows).
 //!
 //! Who stands in a row is not woken for each stage: the one that leads goes on with all of them in one turn of its own task. A call leaves the row
-//! when it waits for something from outside, and stands in one again when that has come.
+//! when it waits for something from outside, and stands in one again when that has come: whoever brings it puts the call there, so that of several
+//! only the first has its connection woken.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -39,11 +40,16 @@ type Row<T> = VecDeque<Arc<Place<T>>>;
 
 /// One call.
 struct Place<T> {
+    line: Arc<Line<T>>,
     work: Mutex<Work<T>>,
     /// It can go on: it has made room for others, or what it waits for has come.
     is_ready: AtomicBool,
     /// It stands in a row: who leads will see that it is ready.
     is_in_row: AtomicBool,
+    /// The row that it stands in, or stood in last.
+    row: AtomicUsize,
+    /// Nobody waits for its outcome any more.
+    is_gone: AtomicBool,
     /// The task that it belongs to.
     owner: AtomicWaker,
 }
@@ -66,10 +72,9 @@ enum Step {
 
 /// A call on its way; its outcome, when it is over.
 pub(crate) struct Along<T: Send + 'static> {
-    line: Arc<Line<T>>,
     place: Arc<Place<T>>,
-    /// The row that it stands in, or stood in last.
-    row: usize,
+    /// Being the first of its row, it has let others join before it leads them.
+    has_let_join: bool,
 }
 
 impl<T> Default for Line<T> {
@@ -85,13 +90,16 @@ impl<T: Send + 'static> Line<T> {
     pub(crate) fn take(self: Arc<Self>, call: impl Future<Output = T> + Send + 'static) -> Along<T> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let place = Place {
+            line: self,
             // What a call may do in one turn is bounded by its stages, and not by what others in its row have done.
             work: Mutex::new(Work::UnderWay(Box::pin(unconstrained(call)))),
             is_ready: AtomicBool::new(true),
             is_in_row: AtomicBool::new(false),
+            row: AtomicUsize::new(0),
+            is_gone: AtomicBool::new(false),
             owner: AtomicWaker::new(),
         };
-        Along { line: self, place: Arc::new(place), row: 0 }
+        Along { place: Arc::new(place), has_let_join: false }
     }
 
     /// The end of a stage: others that are ready come as far before the call goes on.
@@ -125,15 +133,32 @@ impl<T: Send + 'static> Line<T> {
         act(&mut self.rows[row].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leads the row, if this is its first call. False if it is not.
-    fn leads(&self, row: usize, place: &Arc<Place<T>>) -> bool {
+    /// Whether a call is the first of a row.
+    fn is_first(&self, row: usize, place: &Arc<Place<T>>) -> bool {
+        self.with_row(row, |row| row.front().is_some_and(|first| Arc::ptr_eq(first, place)))
+    }
+
+    /// Takes a call out of a row, where it stands there; if it was the first, the next one leads.
+    fn take_out(&self, row: usize, place: &Arc<Place<T>>) {
+        let next = self.with_row(row, |row| {
+            let at = row.iter().position(|other| Arc::ptr_eq(other, place))?;
+            row.remove(at);
+            row.front().filter(|_| at == 0).cloned()
+        });
+        if let Some(next) = next {
+            next.owner.wake();
+        }
+    }
+
+    /// Leads the row, if this is its first call.
+    fn lead(&self, row: usize, place: &Arc<Place<T>>) {
         let Some((mut abreast, next)) = self.with_row(row, |row| {
             row.front().is_some_and(|first| Arc::ptr_eq(first, place)).then(|| {
                 let abreast: Vec<_> = row.drain(..row.len().min(ABREAST)).collect();
                 (abreast, row.front().cloned())
             })
         }) else {
-            return false;
+            return;
         };
         if let Some(next) = next {
             next.owner.wake();
@@ -156,7 +181,6 @@ impl<T: Send + 'static> Line<T> {
                 }
             });
         }
-        true
     }
 }
 
@@ -177,6 +201,24 @@ impl<T: Send + 'static> Place<T> {
             };
             Step::Over
         })
+    }
+
+    /// Stands in the row of this thread, if it stands in none. True if it is the first there.
+    fn join(self: &Arc<Self>) -> bool {
+        if self.is_in_row.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        let row = self.line.row_here();
+        self.row.store(row, Ordering::SeqCst);
+        let is_first = self.line.with_row(row, |row| {
+            row.push_back(self.clone());
+            row.len() == 1
+        });
+        // Who went away in between may not have found it here, and it could not lead.
+        if self.is_gone.load(Ordering::SeqCst) {
+            self.line.take_out(row, self);
+        }
+        is_first
     }
 
     /// Leaves the row, and is told of news from now on.
@@ -211,7 +253,11 @@ impl<T: Send + 'static> Wake for Place<T> {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.is_ready.store(true, Ordering::SeqCst);
-        if !self.is_in_row.load(Ordering::SeqCst) {
+        if self.is_in_row.load(Ordering::SeqCst) {
+            return;
+        }
+        // Where others stand in a row already, the connection of this call need not be woken to have it join them.
+        if self.line.is_empty_but_for_one() || self.join() {
             self.owner.wake();
         }
     }
@@ -222,57 +268,56 @@ impl<T: Send + 'static> Future for Along<T> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let this = self.get_mut();
-        let (line, place) = (&this.line, &this.place);
+        let place = &this.place;
+        let line = &place.line;
         place.owner.register(cx.waker());
         loop {
-            if place.is_in_row.load(Ordering::SeqCst) && !line.leads(this.row, place) {
-                return Poll::Pending;
+            if place.is_in_row.load(Ordering::SeqCst) {
+                let row = place.row.load(Ordering::SeqCst);
+                if !line.is_first(row, place) {
+                    return Poll::Pending;
+                }
+                if !std::mem::replace(&mut this.has_let_join, true) {
+                    // Comes back when all that is ready has joined, and the system was asked for more.
+                    let _ = pin!(yield_now()).poll(cx);
+                    return Poll::Pending;
+                }
+                line.lead(row, place);
             }
+            this.has_let_join = false;
             if let Some(outcome) = place.outcome() {
                 return Poll::Ready(outcome);
             }
             if !place.is_ready.load(Ordering::SeqCst) {
                 return Poll::Pending;
             }
-            place.is_in_row.store(true, Ordering::SeqCst);
-            if line.is_empty_but_for_one() {
-                let goes_on = (0..TURNS).all(|_| place.step() == Step::GoesOn);
-                if goes_on {
-                    place.leave();
-                    return Poll::Pending;
-                }
-                place.is_in_row.store(false, Ordering::SeqCst);
+            if !line.is_empty_but_for_one() {
+                place.join();
                 continue;
             }
-            this.row = line.row_here();
-            let is_first = line.with_row(this.row, |row| {
-                row.push_back(place.clone());
-                row.len() == 1
-            });
-            if is_first {
-                // Comes back when all that is ready has joined, and the system was asked for more.
-                let _ = pin!(yield_now()).poll(cx);
+            if place.is_in_row.swap(true, Ordering::SeqCst) {
+                continue;
             }
-            return Poll::Pending;
+            let goes_on = (0..TURNS).all(|_| place.step() == Step::GoesOn);
+            if goes_on {
+                place.leave();
+                return Poll::Pending;
+            }
+            place.is_in_row.store(false, Ordering::SeqCst);
         }
     }
 }
 
 impl<T: Send + 'static> Drop for Along<T> {
     fn drop(&mut self) {
-        self.line.calls.fetch_sub(1, Ordering::Relaxed);
-        if self.place.is_in_row.load(Ordering::SeqCst) {
-            let next = self.line.with_row(self.row, |row| {
-                let at = row.iter().position(|place| Arc::ptr_eq(place, &self.place))?;
-                row.remove(at);
-                row.front().filter(|_| at == 0).cloned()
-            });
-            if let Some(next) = next {
-                next.owner.wake();
-            }
+        let place = &self.place;
+        place.line.calls.fetch_sub(1, Ordering::Relaxed);
+        place.is_gone.store(true, Ordering::SeqCst);
+        if place.is_in_row.load(Ordering::SeqCst) {
+            place.line.take_out(place.row.load(Ordering::SeqCst), place);
         }
         // A stage that it is in right now, on another thread, is waited for.
-        drop(self.place.with_work(|work| std::mem::replace(work, Work::Gone)));
+        drop(place.with_work(|work| std::mem::replace(work, Work::Gone)));
     }
 }
 

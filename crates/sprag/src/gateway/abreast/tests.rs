@@ -183,3 +183,83 @@ async fn what_wakes_itself_over_and_over_leaves_others_their_turn() {
         }
     }
 }
+
+/// Counts how often a connection is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Two calls that wait for news, each with its connection.
+fn waiting(line: &Arc<Line<u32>>) -> [(Along<u32>, oneshot::Sender<u32>, Arc<Woken>); 2] {
+    let mut calls = [(); 2].map(|()| {
+        let (tell, told) = oneshot::channel();
+        (line.clone().take(async { told.await.unwrap() }), tell, Arc::<Woken>::default())
+    });
+    for at in [0, 1, 0] {
+        assert!(look(&mut calls[at]).is_pending());
+    }
+    calls.iter().for_each(|(_, _, woken)| woken.0.store(0, Ordering::Relaxed));
+    assert!(line.rows.iter().all(|row| row.lock().unwrap().is_empty()), "they wait outside");
+    calls
+}
+
+fn look((call, _, woken): &mut (Along<u32>, oneshot::Sender<u32>, Arc<Woken>)) -> Poll<u32> {
+    Pin::new(call).poll(&mut Context::from_waker(&Waker::from(woken.clone())))
+}
+
+#[tokio::test]
+async fn of_those_that_hear_news_only_the_first_has_its_connection_woken() {
+    let line = Arc::new(Line::<u32>::default());
+    let mut calls = waiting(&line);
+    for (at, call) in calls.iter_mut().enumerate() {
+        let (tell, _) = oneshot::channel();
+        std::mem::replace(&mut call.1, tell).send(u32::try_from(at).unwrap()).unwrap();
+    }
+    let woken =
+        |calls: &[(Along<u32>, _, Arc<Woken>); 2]| calls.each_ref().map(|call| call.2.0.load(Ordering::Relaxed));
+    assert_eq!(woken(&calls), [1, 0]);
+    assert!(look(&mut calls[0]).is_pending(), "others may join first");
+    assert_eq!(look(&mut calls[0]), Poll::Ready(0));
+    assert_eq!(woken(&calls)[1], 1, "its outcome is there");
+    assert_eq!(look(&mut calls[1]), Poll::Ready(1));
+}
+
+#[tokio::test]
+async fn who_leaves_while_it_stands_in_a_row_lets_the_next_one_lead() {
+    let line = Arc::new(Line::<u32>::default());
+    let [(leaves, tell, _), mut stays] = waiting(&line);
+    tell.send(0).unwrap();
+    let (tell, _) = oneshot::channel();
+    std::mem::replace(&mut stays.1, tell).send(1).unwrap();
+    assert_eq!(stays.2.0.load(Ordering::Relaxed), 0);
+    drop(leaves);
+    assert_eq!(stays.2.0.load(Ordering::Relaxed), 1);
+    let (_other, mut looks) = (line.clone().take(async { 2 }), 0);
+    while look(&mut stays).is_pending() {
+        looks += 1;
+        assert_eq!(looks, 1);
+    }
+}
+
+#[tokio::test]
+async fn news_for_one_that_has_left_puts_nobody_into_a_row() {
+    let line = Arc::new(Line::<u32>::default());
+    let (kept, others) = (Arc::new(Mutex::new(None)), [(); 2].map(|()| line.clone().take(async { 1 })));
+    let keeps = kept.clone();
+    let mut leaves = line.clone().take(std::future::poll_fn(move |cx| {
+        *keeps.lock().unwrap() = Some(cx.waker().clone());
+        Poll::Pending
+    }));
+    for _ in 0..2 {
+        assert!(Pin::new(&mut leaves).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    drop(leaves);
+    kept.lock().unwrap().take().unwrap().wake();
+    assert!(line.rows.iter().all(|row| row.lock().unwrap().is_empty()));
+    drop(others);
+}
