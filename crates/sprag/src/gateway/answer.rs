@@ -28,6 +28,7 @@ use super::reader::Reader;
 use super::respond::{refuse, sign};
 use super::settled::Settled;
 use super::ticket::{Settling, Ticket};
+use super::within::within;
 use crate::config::Provider;
 use crate::upstream::AnswerBody;
 
@@ -282,12 +283,11 @@ async fn collect(
     let mut joined = BytesMut::new();
     // As in `read`: nobody asks behind the last byte of an answer whose length is known.
     while !body.is_end_stream() {
-        let idle_end = (!idle.is_zero()).then(|| Instant::now() + idle);
-        let next = match [idle_end, deadline].into_iter().flatten().min() {
-            Some(end) => tokio::time::timeout_at(end, body.frame()).await,
-            None => Ok(body.frame().await),
+        let end = || {
+            let idle_end = (!idle.is_zero()).then(|| Instant::now() + idle);
+            [idle_end, deadline].into_iter().flatten().min()
         };
-        let data = match next {
+        let data = match within(end, body.frame()).await {
             Err(_) => return Err((Ending::TimedOut, "the upstream kept silent for too long")),
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err((Ending::UpstreamGone, "the upstream broke off its answer")),

@@ -100,9 +100,8 @@ pub(crate) fn arrive(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &S
 }
 
 /// Lets all detectors look at a call that is over.
-pub(crate) fn depart(app: &App, rules: &Rules, key: &RunKey, event: &Event, reply: &Reply) {
+pub(crate) fn depart(app: &App, rules: &Rules, key: &RunKey, event: &Event, reply: &Reply, now: Timestamp) {
     let Some(run) = &event.run else { return };
-    let now = app.clock.now();
     let departure = Departure {
         step: run.step,
         now,

@@ -55,11 +55,11 @@ pub(crate) fn ahead(app: &App, policy: &PolicyInForce, request: Request<'_>, tic
         return None;
     }
     let inspector = Inspector { vault: Some(Arc::default()), ..inspector(app, settings, policy, route, ticket)? };
-    let look = self::request(app, settings, &inspector, route, head, call, body, ticket);
+    let look = self::request(app, settings, &inspector, route, head, call, body, ticket, None);
     look.is_clean().then_some(look)
 }
 
-/// Looks at a request. Of one that is no dialect only JSON is looked at.
+/// Looks at a request, which began then or begins now. Of one that is no dialect only JSON is looked at.
 #[expect(clippy::too_many_arguments, reason = "the values of `judge`, used once")]
 pub(crate) fn request(
     app: &App,
@@ -70,11 +70,12 @@ pub(crate) fn request(
     call: Option<&Call<'_>>,
     body: &[u8],
     ticket: &Ticket,
+    began: Option<Instant>,
 ) -> Look {
     if call.is_none() && !is_json(head) {
         return Look::default();
     }
-    let began = Instant::now();
+    let began = began.unwrap_or_else(Instant::now);
     let items = call.map(|call| ranges_of(body, call.items.iter().chain(&call.fixed).copied())).unwrap_or_default();
     let mut sightings = Sightings::default();
     let (way, seen) = (Direction::Request, Some(&*settings.dlp.seen));

@@ -1,5 +1,6 @@
 //! Brings the facts of a call before the judge, and does what follows from a stop before anybody hears of it.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use super::rates::{self, Limited};
 use super::route::Route;
 use super::spending::{Payer, Plan, Spending, unread};
 use super::ticket::Ticket;
+use super::trail::Leg;
 use crate::app::App;
 use crate::config::file::Unpriced;
 use crate::config::{Provider, Settings};
@@ -109,18 +111,22 @@ pub(crate) async fn judge(
             };
             rated.get_or_insert_with(take).clone()
         };
+        // Where loops were looked for just now, secrets are from then on.
+        let looked_at = Cell::new(None);
         let loops = || {
             let look = || {
                 let told_apart = || rates::descriptors(limited);
                 let repeated = counted.as_ref().map(|(_, repeated)| repeated.clone());
                 let way = Way { route, told_apart: &told_apart, repeated };
-                detect::arrive(app, rules, call, &ticket.seen(head, body), &way)
+                let looked = detect::arrive(app, rules, call, &ticket.seen(head, body), &way);
+                looked_at.set(looked.leg.map(Leg::ended_at));
+                looked
             };
             looked.get_or_insert_with(look).decision.clone()
         };
         let dlp = || {
             let inspector = inspector.as_ref()?;
-            let now = || inspect::request(app, settings, inspector, route, head, call, body, ticket);
+            let now = || inspect::request(app, settings, inspector, route, head, call, body, ticket, looked_at.take());
             let look = || ahead.take().unwrap_or_else(now);
             inspected.get_or_insert_with(look).refusal()
         };

@@ -42,6 +42,7 @@ mod spending;
 mod throttle;
 mod ticket;
 mod trail;
+mod within;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -132,17 +133,19 @@ async fn send(
     {
         ticket.set_caller(agent, None);
     }
-    let sent = match read::read(body, settings.proxy.max_body_bytes, is_expecting).await {
-        Ok(sent) => sent,
-        Err(unread) => {
-            if matches!(unread, read::Unread::Gone) {
-                ticket.mark_failed(Ending::ClientGone, unread.to_string());
+    let read::Sent { body: sent, was_awaited } =
+        match read::read(body, settings.proxy.max_body_bytes, is_expecting).await {
+            Ok(sent) => sent,
+            Err(unread) => {
+                if matches!(unread, read::Unread::Gone) {
+                    ticket.mark_failed(Ending::ClientGone, unread.to_string());
+                }
+                return Err(respond::unread(unread));
             }
-            return Err(respond::unread(unread));
-        }
-    };
+        };
     route::check(route, &head.headers).map_err(invalid)?;
-    let read_at = Instant::now();
+    // What came with its head was there when the request arrived.
+    let read_at = if was_awaited { Instant::now() } else { ticket.arrived() };
     app.line.abreast().await;
     let plain = decoded(route, head, &sent, settings.proxy.max_body_bytes)?;
     let call = match route.dialect.is_llm() {
@@ -157,9 +160,9 @@ async fn send(
     let opening = open::open(app, request, ticket).await?;
     app.line.abreast().await;
     let case = Case { route, head, body: &plain, call: call.as_ref(), opening };
-    let judging = Instant::now();
+    let judging = ticket.trail().begin_leg();
     let judged = judge::judge(app, settings, case, ticket).await;
-    ticket.trail().judged = Some(Leg::since(judging));
+    ticket.trail().judged = judging.map(Leg::since);
     let Judged { permit, edits, inspector } = judged?;
     ticket.mark_permitted(permit.advice());
     app.line.abreast().await;

@@ -7,6 +7,9 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sprag_core::limits::REFUSED_BODY_BYTES;
+use tokio::time::Instant;
+
+use super::within::within;
 
 /// How long a body that is too large is still taken. A client that is cut off while it writes does not read why, and
 /// tries again.
@@ -25,18 +28,30 @@ pub(crate) enum Unread {
     Gone,
 }
 
+/// A body, whole.
+pub(crate) struct Sent {
+    pub(crate) body: Bytes,
+    /// Some of it was still on its way when its head was here.
+    pub(crate) was_awaited: bool,
+}
+
 /// Reads a body of at most `limit` bytes. One that waits to be asked for is not asked for when
 /// it is too large.
-pub(crate) async fn read(mut body: Incoming, limit: usize, is_expecting: bool) -> Result<Bytes, Unread> {
+pub(crate) async fn read(mut body: Incoming, limit: usize, is_expecting: bool) -> Result<Sent, Unread> {
     if body.size_hint().lower() > limit as u64 {
         dismiss(body, is_expecting).await;
         return Err(Unread::TooLarge(limit));
     }
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
+    let mut was_awaited = false;
     // A body of known length is over with its last byte: asking for more would only wait for another turn.
     while !body.is_end_stream() {
-        let frame = match tokio::time::timeout(BODY_IDLE, body.frame()).await {
+        let end = || {
+            was_awaited = true;
+            Some(Instant::now() + BODY_IDLE)
+        };
+        let frame = match within(end, body.frame()).await {
             Err(_) => return Err(Unread::TooSlow),
             Ok(None) => break,
             Ok(Some(frame)) => frame.map_err(|_| Unread::Gone)?,
@@ -58,7 +73,8 @@ pub(crate) async fn read(mut body: Incoming, limit: usize, is_expecting: bool) -
         }
         joined.extend_from_slice(&data);
     }
-    Ok(if joined.is_empty() { first } else { joined.freeze() })
+    let body = if joined.is_empty() { first } else { joined.freeze() };
+    Ok(Sent { body, was_awaited })
 }
 
 /// Takes a body that nobody will read, as far as the client must be rid of it before it listens.

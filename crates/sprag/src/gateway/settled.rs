@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sprag_core::event::{Ending, Event, RunOrigin, RunRecord};
 use sprag_core::money::NanoUsd;
 use sprag_core::policy::loop_warning;
+use sprag_core::time::Timestamp;
 use sprag_core::wire::Reply;
 use sprag_store::state::{Lesson, RunTotals, Settlement};
 
@@ -37,8 +38,9 @@ pub(crate) fn settle_run(
     reply: &Reply,
     lesson: Option<Lesson>,
     warning: Option<String>,
+    now: Timestamp,
 ) -> Settled {
-    let (cost, usage, ending, now) = (event.cost, event.usage, event.ending, app.clock.now());
+    let (cost, usage, ending) = (event.cost, event.usage, event.ending);
     let settlement = Settlement { cost, usage, ending, now };
     let totals = app.state.settle(&run.key, settlement);
     if let Some(lesson) = lesson {

@@ -134,6 +134,11 @@ impl Ticket {
         }
     }
 
+    /// When the request arrived.
+    pub(crate) fn arrived(&self) -> Instant {
+        self.arrived
+    }
+
     /// The event as it stands.
     pub(crate) fn event(&self) -> &Event {
         &self.event
@@ -349,8 +354,9 @@ impl Ticket {
     /// The request goes upstream now; `read_at` is when its last byte had arrived.
     pub(crate) fn mark_sent(&mut self, read_at: Instant) {
         self.was_sent = true;
-        self.trail.mark_sent(read_at);
-        self.event.overhead_us = u32::try_from(read_at.elapsed().as_micros()).unwrap_or(u32::MAX);
+        let now = Instant::now();
+        self.trail.mark_sent(read_at, now);
+        self.event.overhead_us = u32::try_from((now - read_at).as_micros()).unwrap_or(u32::MAX);
     }
 
     /// The status and form of the answer.
@@ -366,8 +372,11 @@ impl Ticket {
 
     /// The first byte of the answer's body passes now.
     pub(crate) fn mark_first_byte(&mut self) {
-        self.event.first_byte_ms.get_or_insert_with(|| elapsed_ms(self.arrived));
-        self.trail.mark_first_byte();
+        if self.event.first_byte_ms.is_none() {
+            let now = Instant::now();
+            self.event.first_byte_ms = Some(between_ms(self.arrived, now));
+            self.trail.mark_first_byte(now);
+        }
     }
 
     /// The upstream failed; `why` holds no content of the call.
@@ -412,9 +421,10 @@ impl Ticket {
         if std::mem::replace(&mut self.is_settled, true) {
             return None;
         }
+        let (ended_at, now) = (Instant::now(), self.app.clock.now());
         let event = &mut self.event;
         event.ending = ending;
-        event.total_ms = elapsed_ms(self.arrived);
+        event.total_ms = between_ms(self.arrived, ended_at);
         event.finish = reply.finish.clone();
         event.tools = reply.tool_calls.iter().map(|call| call.name.clone()).collect();
         event.usage = usage;
@@ -437,14 +447,14 @@ impl Ticket {
             self.spending.teaches_nothing();
         }
         let warning = self.warning.take();
-        let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply, lesson, warning));
+        let settled = self.run.as_mut().map(|run| settle_run(&self.app, run, event, reply, lesson, warning, now));
         if let Some((run, rules)) = self.run.as_ref().zip(self.rules.as_ref()) {
-            detect::depart(&self.app, rules, &run.key, event, reply);
+            detect::depart(&self.app, rules, &run.key, event, reply, now);
         }
         if self.has_entered {
             self.app.state.leave(&event.agent);
         }
-        self.trail.finish(&self.app, &self.provider, event, reply);
+        self.trail.finish(&self.app, &self.provider, event, reply, ended_at);
         self.app.note_in_trace(event, self.trail.trace_id().as_deref());
         // Recorded first: should Sprag end in between, what is set aside is charged or the cost is, and never both.
         let used = event.usage.map_or(0, |usage| usage.total_tokens());
@@ -483,6 +493,6 @@ impl Drop for Ticket {
     }
 }
 
-fn elapsed_ms(since: Instant) -> u32 {
-    u32::try_from(since.elapsed().as_millis()).unwrap_or(u32::MAX)
+fn between_ms(from: Instant, to: Instant) -> u32 {
+    u32::try_from((to - from).as_millis()).unwrap_or(u32::MAX)
 }

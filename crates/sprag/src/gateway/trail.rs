@@ -49,6 +49,10 @@ impl Leg {
     pub(crate) fn since(began: Instant) -> Leg {
         Leg { began, took: began.elapsed() }
     }
+
+    pub(crate) fn ended_at(self) -> Instant {
+        self.began + self.took
+    }
 }
 
 impl Trail {
@@ -65,17 +69,22 @@ impl Trail {
         }
     }
 
+    /// The moment, where a leg that only traces tell of begins.
+    pub(crate) fn begin_leg(&self) -> Option<Instant> {
+        self.span.is_some().then(Instant::now)
+    }
+
     pub(crate) fn mark_waited(&mut self, delay: Delay) {
         self.waited = Duration::from_millis(delay.ms);
     }
 
-    pub(crate) fn mark_sent(&mut self, read_at: Instant) {
+    pub(crate) fn mark_sent(&mut self, read_at: Instant, sent_at: Instant) {
         self.read_at = Some(read_at);
-        self.sent_at = Some(Instant::now());
+        self.sent_at = Some(sent_at);
     }
 
-    pub(crate) fn mark_first_byte(&mut self) {
-        self.first_byte_at.get_or_insert_with(Instant::now);
+    pub(crate) fn mark_first_byte(&mut self, at: Instant) {
+        self.first_byte_at.get_or_insert(at);
     }
 
     /// A piece of the answer was looked at since then.
@@ -107,8 +116,8 @@ impl Trail {
     }
 
     /// Counts a call that has settled, and lets its spans go.
-    pub(crate) fn finish(&mut self, app: &App, provider: &Provider, event: &Event, reply: &Reply) {
-        self.ended_at = Some(Instant::now());
+    pub(crate) fn finish(&mut self, app: &App, provider: &Provider, event: &Event, reply: &Reply, ended_at: Instant) {
+        self.ended_at = Some(ended_at);
         let settings = app.settings.load();
         app.metrics.count(event, self, settings.telemetry.metrics_by_agent);
         let Some((tracer, span)) = app.tracer.as_ref().zip(self.span.as_ref()) else { return };

@@ -39,9 +39,9 @@ fn noted(app: &App, headers: &HeaderMap) -> Trail {
     trail.judged = Some(Leg::since(Instant::now()));
     trail.detected = Some(Leg::since(Instant::now()));
     trail.inspected = Some(Leg::since(Instant::now()));
-    trail.mark_sent(read_at);
+    trail.mark_sent(read_at, Instant::now());
     trail.answered_with = Some(200);
-    trail.mark_first_byte();
+    trail.mark_first_byte(Instant::now());
     trail.add_answer_inspected(Instant::now());
     trail.priced_as = Some("gpt-4o".into());
     trail
@@ -85,16 +85,16 @@ fn counting_cost() {
     println!("counting it, on two threads    {:>6} ns", each_ns(2, || count(false)));
     println!(
         "all of it, without traces      {:>6} ns",
-        each_ns(1, || noted(&plain, &headers).finish(&plain, &provider, &event, &reply))
+        each_ns(1, || noted(&plain, &headers).finish(&plain, &provider, &event, &reply, Instant::now()))
     );
     let (traced, _home) = app("[telemetry]\notlp = \"http://127.0.0.1:1\"\n");
     println!(
         "all of it, with spans          {:>6} ns",
-        each_ns(1, || noted(&traced, &headers).finish(&traced, &provider, &event, &reply))
+        each_ns(1, || noted(&traced, &headers).finish(&traced, &provider, &event, &reply, Instant::now()))
     );
     let (unsampled, _home) = app("[telemetry]\notlp = \"http://127.0.0.1:1\"\nsample_ratio = 0\n");
     println!(
         "all of it, trace not recorded  {:>6} ns",
-        each_ns(1, || noted(&unsampled, &headers).finish(&unsampled, &provider, &event, &reply))
+        each_ns(1, || noted(&unsampled, &headers).finish(&unsampled, &provider, &event, &reply, Instant::now()))
     );
 }
