@@ -24,6 +24,9 @@ const NO_WAIT: Duration = Duration::from_micros(2);
 const TRUST: u8 = 4;
 /// No more of it is kept, so that a change is noticed soon.
 const MOST_TRUST: u8 = 6;
+/// Waits of which nobody takes the time, after a long one where there is no trust to lose: two looks at the clock for each wait are more than
+/// they would teach.
+const UNTIMED: u8 = 7;
 
 /// What a connection waits for, as far as that can be told from outside. Each takes its own time.
 #[derive(Debug, Default)]
@@ -47,6 +50,8 @@ pub(super) struct UntilOver<B> {
 struct Waits {
     /// For each stage: grows with each wait that was short, shrinks with each that was not.
     trust: [u8; STAGES],
+    /// For each stage: so many waits to come teach nothing.
+    untimed: [u8; STAGES],
     /// The wait that is under way.
     stage: usize,
     since: Option<Instant>,
@@ -70,11 +75,16 @@ pub(super) async fn stay_awake<T>(stage: &Stage, mut go_on: impl FnMut(&mut Cont
         if waits.is_looking && !has_news {
             waits.go_on(Instant::now());
         } else {
-            waits.end(Instant::now());
+            if waits.since.is_some() {
+                waits.end(Instant::now());
+            }
             if let Poll::Ready(done) = go_on(&mut Context::from_waker(&waker)) {
                 return Poll::Ready(done);
             }
-            waits.begin(stage.0.load(Ordering::Relaxed), Instant::now());
+            let stage = stage.0.load(Ordering::Relaxed);
+            if waits.is_timed(stage) {
+                waits.begin(stage, Instant::now());
+            }
         }
         if waits.is_looking {
             // Whatever else has work on this core does it now, and not in the middle of a call.
@@ -101,6 +111,17 @@ impl Stage {
 }
 
 impl Waits {
+    /// Whether the wait that begins teaches something. One that does not has no look around either.
+    fn is_timed(&mut self, stage: u8) -> bool {
+        let untimed = &mut self.untimed[usize::from(stage).min(STAGES - 1)];
+        if *untimed == 0 {
+            return true;
+        }
+        *untimed -= 1;
+        (self.since, self.is_looking) = (None, false);
+        false
+    }
+
     fn begin(&mut self, stage: u8, now: Instant) {
         self.stage = usize::from(stage).min(STAGES - 1);
         self.since = Some(now);
@@ -116,7 +137,14 @@ impl Waits {
     fn end(&mut self, now: Instant) {
         let Some(waited) = self.since.map(|since| now - since).filter(|waited| *waited >= NO_WAIT) else { return };
         let trust = &mut self.trust[self.stage];
-        *trust = if waited < MOMENT { (*trust + 1).min(MOST_TRUST) } else { trust.saturating_sub(1) };
+        if waited < MOMENT {
+            *trust = (*trust + 1).min(MOST_TRUST);
+            return;
+        }
+        *trust = trust.saturating_sub(1);
+        if *trust == 0 {
+            self.untimed[self.stage] = UNTIMED;
+        }
     }
 }
 
@@ -182,6 +210,21 @@ mod tests {
         let looked: Vec<bool> = (0..4).map(|_| wait(&mut waits, ANSWER, LONG)).collect();
         assert_eq!(looked, [true, true, true, false], "a change is noticed soon");
         assert!((0..100).all(|_| !wait(&mut waits, MORE, LONG)), "a model is never waited for like this");
+    }
+
+    #[test]
+    fn where_waits_are_long_few_are_timed_and_a_change_is_noticed_all_the_same() {
+        let mut waits = Waits::default();
+        let mut timed_wait = |long| {
+            let is_timed = waits.is_timed(ANSWER);
+            let has_looked = is_timed && wait(&mut waits, ANSWER, long);
+            (is_timed, has_looked)
+        };
+        let timed: Vec<usize> = (0..20).filter(|_| timed_wait(LONG).0).collect();
+        assert_eq!(timed, [0, 8, 16]);
+        let looked = (0..20).position(|_| timed_wait(SHORT).1);
+        assert_eq!(looked, Some(4 + usize::from(TRUST)), "what is left untimed, and what trust takes");
+        assert!((0..20).all(|_| timed_wait(SHORT).0));
     }
 
     #[test]
