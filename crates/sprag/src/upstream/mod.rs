@@ -20,6 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::time::Instant;
 
 pub(crate) use self::answer::AnswerBody;
 use self::http1::{Connector, Http1};
@@ -95,11 +96,12 @@ impl Upstream {
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<AnswerBody>, NoAnswer> {
         let transport = self.transport().map_err(|e| NoAnswer::Unreachable(format!("{e:#}")))?;
         let limit = self.provider.timeouts.first_byte;
-        let answer = transport.send(request);
+        let now = Instant::now();
+        let answer = transport.send(request, now);
         if limit.is_zero() {
             return answer.await;
         }
-        tokio::time::timeout(limit, answer).await.unwrap_or(Err(NoAnswer::TimedOut(limit)))
+        tokio::time::timeout_at(now + limit, answer).await.unwrap_or(Err(NoAnswer::TimedOut(limit)))
     }
 
     fn transport(&self) -> Result<&Transport> {
@@ -112,9 +114,9 @@ impl Upstream {
 }
 
 impl Transport {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<AnswerBody>, NoAnswer> {
+    async fn send(&self, request: Request<Bytes>, now: Instant) -> Result<Response<AnswerBody>, NoAnswer> {
         match self {
-            Transport::Http1(http1) => Ok(http1.send(&request).await?.map(AnswerBody::Http1)),
+            Transport::Http1(http1) => Ok(http1.send(&request, now).await?.map(AnswerBody::Http1)),
             Transport::Agreed(client) => {
                 let answer = client.request(request.map(Full::new)).await;
                 let answer = answer.map_err(|error| NoAnswer::Unreachable(root_cause(&error)))?;

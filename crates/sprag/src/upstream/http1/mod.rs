@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, Uri};
+use tokio::time::Instant;
 use tower_service::Service;
 
 pub(super) use self::body::Http1Body;
@@ -41,8 +42,8 @@ impl Http1 {
     }
 
     /// Sends a request and waits for the head of its answer. Only a request of which nothing was sent is sent again.
-    pub(super) async fn send(&self, request: &Request<Bytes>) -> Result<Response<Http1Body>, NoAnswer> {
-        while let Some(connection) = poll_fn(|cx| Poll::Ready(self.pool.take(cx))).await {
+    pub(super) async fn send(&self, request: &Request<Bytes>, now: Instant) -> Result<Response<Http1Body>, NoAnswer> {
+        while let Some(connection) = poll_fn(|cx| Poll::Ready(self.pool.take(cx, now))).await {
             match self.answer(connection, request).await {
                 // It had ended while nobody looked.
                 Err(Failed::Unsent(_)) => {}

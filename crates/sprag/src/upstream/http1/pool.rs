@@ -34,10 +34,10 @@ impl Pool {
     }
 
     /// One that can be used.
-    pub(super) fn take(&self, cx: &mut Context<'_>) -> Option<Connection> {
+    pub(super) fn take(&self, cx: &mut Context<'_>, now: Instant) -> Option<Connection> {
         loop {
             let (since, mut connection) = self.with(|idle| idle.connections.pop_back())?;
-            if since.elapsed() < self.longest && connection.is_quiet(cx) {
+            if now.duration_since(since) < self.longest && connection.is_quiet(cx) {
                 return Some(connection);
             }
         }

@@ -11,6 +11,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::RootCertStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 use super::{Http1, Http1Body};
 use crate::upstream::{NoAnswer, trusting};
@@ -47,7 +48,7 @@ impl Server {
     async fn ask(&self, method: Method, body: &str) -> Result<Response<Http1Body>, NoAnswer> {
         let body = Bytes::copy_from_slice(body.as_bytes());
         let request = Request::builder().method(method).uri("http://ignored/path").header("host", "here").body(body);
-        self.client.send(&request.unwrap()).await
+        self.client.send(&request.unwrap(), Instant::now()).await
     }
 
     /// One request over a new connection, answered with this. The connection stays with the peer.
@@ -302,7 +303,7 @@ async fn nobody_keeps_a_connection_that_is_not_needed() {
     let server = Server::with(Duration::from_secs(30), 8).await;
     let (answer, mut peer) = server.answered(OK).await;
     assert_eq!(text(answer).await, "ok");
-    let since = tokio::time::Instant::now();
+    let since = Instant::now();
     assert!(peer.is_closed().await);
     assert!((30..=35).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
 }
@@ -312,6 +313,8 @@ async fn nobody_there_is_told_in_plain_words() {
     let Server { listener, client } = Server::start().await;
     drop(listener);
     let request = Request::post("/").body(Bytes::new()).unwrap();
-    let Err(NoAnswer::Unreachable(why)) = client.send(&request).await.map(drop) else { panic!("it was answered") };
+    let Err(NoAnswer::Unreachable(why)) = client.send(&request, Instant::now()).await.map(drop) else {
+        panic!("it was answered")
+    };
     assert!(why.contains("refused"), "{why}");
 }
