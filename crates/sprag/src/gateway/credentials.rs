@@ -5,6 +5,7 @@
 //! Sprag's own never goes on, wherever it stands.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
@@ -29,6 +30,9 @@ const PARAMETERS: [&str; 4] = ["key", "api_key", "api-key", "access_token"];
 
 /// Secrets of virtual keys in the places where clients put a credential, all of them.
 pub(super) fn virtual_keys(head: &Parts) -> Vec<Cow<'_, [u8]>> {
+    if !may_have_virtual_key(head) {
+        return Vec::new();
+    }
     let is_secret = |word: &&[u8]| word.starts_with(KEY_PREFIX.as_bytes());
     let values = CREDENTIALS.iter().flat_map(|name| head.headers.get_all(name)).map(HeaderValue::as_bytes);
     // After any scheme, and each of several that somebody put into one line.
@@ -38,6 +42,14 @@ pub(super) fn virtual_keys(head: &Parts) -> Vec<Cow<'_, [u8]>> {
     let in_query = parameters(head.uri.query()).filter(|(name, _)| decoded(name) == "key".as_bytes());
     let in_query = in_query.map(|(_, value)| decoded(value)).filter(|value| is_secret(&value.as_ref()));
     in_headers.chain(in_basic).chain(in_query).collect()
+}
+
+/// Whether it is worth looking for one. Mostly it is not, and one look at the headers tells.
+fn may_have_virtual_key(head: &Parts) -> bool {
+    let is_basic = |value: &[u8]| value.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"basic "));
+    let is_worth_it = |value: &[u8]| holds_secret(value) || is_basic(value);
+    head.uri.query().is_some()
+        || head.headers.iter().any(|(name, value)| CREDENTIALS.contains(name) && is_worth_it(value.as_bytes()))
 }
 
 /// Takes out of a request's headers what the provider must not see, and puts in the key that Sprag holds for it.
@@ -158,7 +170,9 @@ fn remove_secrets(headers: &mut HeaderMap) {
 }
 
 fn holds_secret(text: &[u8]) -> bool {
-    memmem::find(text, KEY_PREFIX.as_bytes()).is_some()
+    // Made once: that takes longer than to look through a header.
+    static PREFIX: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(KEY_PREFIX));
+    PREFIX.find(text).is_some()
 }
 
 fn parameters(query: Option<&str>) -> impl Iterator<Item = (&str, &str)> {

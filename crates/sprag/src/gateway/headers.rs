@@ -42,8 +42,34 @@ pub(crate) fn first<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h Header
     headers.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
 }
 
+/// Headers of a request that may be meant for Sprag: whoever asks for many of them by name looks only at these. Most clients send none.
+pub(crate) struct Meant<'h>(Vec<(&'h str, &'h HeaderValue)>);
+
+impl<'h> Meant<'h> {
+    pub(crate) fn of(headers: &'h HeaderMap) -> Meant<'h> {
+        let named = headers.iter().map(|(name, value)| (name.as_str(), value));
+        Meant(named.filter(|(name, _)| may_be_meant(name)).collect())
+    }
+
+    /// The first value of a header, by its name in small letters.
+    pub(crate) fn first(&self, name: &str) -> Option<&'h HeaderValue> {
+        debug_assert!(may_be_meant(name), "`{name}` would never be found");
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+}
+
+/// Whether a header has the name of one that Sprag reads: of its own, of a session or a thread, of a trace.
+fn may_be_meant(name: &str) -> bool {
+    ["x-", "session", "thread", "trace"].iter().any(|begin| name.starts_with(begin))
+}
+
 /// Removes what belongs to one connection, also what `Connection` names.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    strip_named_by_connection(headers);
+    remove_where(headers, |name| HOP_BY_HOP.contains(name));
+}
+
+fn strip_named_by_connection(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> = headers
             .get_all(CONNECTION)
@@ -56,7 +82,6 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    remove_where(headers, |name| HOP_BY_HOP.contains(name));
 }
 
 /// Removes headers by their names. Few of those that could be meant are there.
@@ -70,12 +95,12 @@ fn remove_where(headers: &mut HeaderMap, is_meant: impl Fn(&HeaderName) -> bool)
 /// Makes a client's headers fit for the upstream.
 pub(crate) fn prepare_request(headers: &mut HeaderMap, host: &HeaderValue) {
     let takes_trailers = headers.get_all(TE).iter().any(|value| value.as_bytes().eq_ignore_ascii_case(b"trailers"));
-    strip_hop_by_hop(headers);
+    strip_named_by_connection(headers);
+    remove_where(headers, |name| HOP_BY_HOP.contains(name) || NOT_SENT.contains(name));
     // Those of an answer are passed on; a request goes on without them, as its body was read whole.
     if takes_trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
-    remove_where(headers, |name| NOT_SENT.contains(name));
     headers.insert(HOST, host.clone());
 }
 
@@ -94,8 +119,11 @@ pub(crate) fn limit_accept_encoding(headers: &mut HeaderMap, will_edit: bool) {
         }
         _ => String::new(),
     };
-    let value = if accepted.is_empty() { "identity" } else { &accepted };
-    if let Ok(value) = HeaderValue::from_str(value) {
+    let value = match accepted.is_empty() {
+        true => Ok(HeaderValue::from_static("identity")),
+        false => HeaderValue::try_from(accepted),
+    };
+    if let Ok(value) = value {
         headers.insert(ACCEPT_ENCODING, value);
     }
 }
@@ -144,6 +172,16 @@ mod tests {
             assert_eq!(told(&map, "authorization").as_deref(), Some("Bearer k"), "{extra}");
             assert_eq!(told(&map, "x-b"), None, "{extra}");
         }
+    }
+
+    #[test]
+    fn what_is_meant_for_sprag_is_found_and_nothing_else_is_looked_at() {
+        let mut map = headers(&[("host", "h"), ("x-agent-id", "a"), ("session-id", "s"), ("traceparent", "t")]);
+        map.append("x-agent-id", HeaderValue::from_static("b"));
+        let meant = Meant::of(&map);
+        assert_eq!(meant.0.len(), 4);
+        let told = |name| meant.first(name).map(|value| value.to_str().unwrap());
+        assert_eq!([told("x-agent-id"), told("session-id"), told("x-other")], [Some("a"), Some("s"), None]);
     }
 
     #[test]

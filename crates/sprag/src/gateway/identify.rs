@@ -20,7 +20,7 @@ use sprag_store::shared::Follows;
 use sprag_store::state::State;
 
 use super::credentials::{CREDENTIALS, credential_for, query_keys};
-use super::headers::first;
+use super::headers::Meant;
 use super::route::Route;
 use super::ticket::TicketRun;
 use crate::app::App;
@@ -103,13 +103,14 @@ pub(crate) fn identify(
 ) -> Result<Caller, BadName> {
     let Naming { scanner, command } = naming;
     let headers = &head.headers;
-    let header = |name: &str| first(headers, name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
-    refuse_unreadable(headers)?;
+    let meant = Meant::of(headers);
+    let header = |name: &str| meant.first(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
+    refuse_unreadable(&meant)?;
     let (agent, scope) = match key {
         Some(key) => (key.agent.clone(), Scope::of_key(&key.agent, &key.id)),
         None => {
             let in_body = call.and_then(|(call, _)| call.own.agent.as_deref());
-            let agent = agent(scanner, agent_in_path, headers, in_body)?;
+            let agent = named_agent(scanner, agent_in_path, &meant, in_body)?;
             let scope = Scope::new(&agent, credential(head).as_deref());
             (agent, scope)
         }
@@ -188,8 +189,17 @@ pub(crate) fn agent(
     headers: &HeaderMap,
     in_body: Option<&str>,
 ) -> Result<AgentName, BadName> {
+    named_agent(scanner, in_path, &Meant::of(headers), in_body)
+}
+
+fn named_agent(
+    scanner: &Scanner,
+    in_path: Option<&str>,
+    meant: &Meant<'_>,
+    in_body: Option<&str>,
+) -> Result<AgentName, BadName> {
     let in_path = in_path.map(percent_decoded);
-    let header = |name: &&str| first(headers, name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
+    let header = |name: &&str| meant.first(name).and_then(|v| std::str::from_utf8(v.as_bytes()).ok());
     let named = in_path.as_deref().or_else(|| AGENT_HEADERS.iter().find_map(header)).or(in_body);
     if named.is_some_and(|name| holds_secret(scanner, name)) {
         return Err(BadName::Secret);
@@ -232,8 +242,8 @@ fn look_up(known: Known<'_>, clue: &Clue, now: Timestamp) -> Option<RunKey> {
     }
 }
 
-fn refuse_unreadable(headers: &HeaderMap) -> Result<(), BadName> {
-    let is_unreadable = |name: &&str| first(headers, name).is_some_and(|v| std::str::from_utf8(v.as_bytes()).is_err());
+fn refuse_unreadable(meant: &Meant<'_>) -> Result<(), BadName> {
+    let is_unreadable = |name: &&str| meant.first(name).is_some_and(|v| std::str::from_utf8(v.as_bytes()).is_err());
     if RUN_HEADERS.iter().any(is_unreadable) {
         return Err(BadName::Run("has a character that is not printable"));
     }

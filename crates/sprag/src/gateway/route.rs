@@ -56,11 +56,13 @@ pub(crate) fn find<'a>(
         let (provider, plain) = (&rule.upstream, plain_path(path));
         return Some(Route { provider, rule: Some(rule), agent, path, plain, dialect: Dialect::Opaque });
     }
-    let (provider, path) = match named_provider(settings, path) {
-        Some(found) => found,
-        None => (settings.providers.get(default_provider(settings, method, &plain_path(path), headers)?)?, path),
+    let (provider, path, plain) = match named_provider(settings, path) {
+        Some((provider, path)) => (provider, path, plain_path(path)),
+        None => {
+            let plain = plain_path(path);
+            (settings.providers.get(default_provider(settings, method, &plain, headers)?)?, path, plain)
+        }
     };
-    let plain = plain_path(path);
     let dialect = Dialect::of_request(method.as_str(), &plain);
     Some(Route { provider, rule: None, agent, path, plain, dialect })
 }
@@ -68,7 +70,13 @@ pub(crate) fn find<'a>(
 /// A path as servers read it: decoded, without doubled slashes and without one at its end.
 pub(crate) fn plain_path(path: &str) -> Cow<'_, str> {
     let ends_in_slash = path.len() > 1 && path.ends_with('/');
-    if !ends_in_slash && !path.contains(['%', '\\']) && !path.contains("//") {
+    let mut before = 0;
+    let is_plain = path.bytes().all(|byte| {
+        let is_doubled = byte == b'/' && before == b'/';
+        before = byte;
+        !is_doubled && !matches!(byte, b'%' | b'\\')
+    });
+    if !ends_in_slash && is_plain {
         return Cow::Borrowed(path);
     }
     let decoded = percent_decode_str(path).decode_utf8_lossy();
