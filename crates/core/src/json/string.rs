@@ -21,17 +21,66 @@ const HIGHEST: u64 = 0x80 * ALL;
 pub(crate) fn end_of_string(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     // Most strings are keys and words of the protocol.
     let (eights, _) = bytes.get(start..)?.as_chunks::<EIGHT>();
-    for (place, eight) in eights.iter().take(EIGHTS).enumerate() {
+    let mut at = start;
+    for eight in eights.iter().take(EIGHTS) {
         let signs = signs_of(u64::from_le_bytes(*eight));
         if signs != 0 {
-            let at = start + place * EIGHT + signs.trailing_zeros() as usize / 8;
-            if bytes[at] == b'"' {
-                return Some((at, false));
-            }
-            break;
+            at += signs.trailing_zeros() as usize / 8;
+            return if bytes[at] == b'"' { Some((at, false)) } else { end_of_escaped(bytes, at) };
+        }
+        at += EIGHT;
+    }
+    end_of_long(bytes, at)
+}
+
+/// The same from a place before which there is no sign. Most long strings have none at all before their end.
+fn end_of_long(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
+    static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
+    let at = from + dispatch!(*LEVEL, simd => first_sign(simd, &bytes[from..]))?;
+    if bytes[at] == b'"' { Some((at, false)) } else { end_of_escaped(bytes, at) }
+}
+
+/// Where the first quote, backslash or control character stands.
+#[inline(always)]
+fn first_sign<S: Simd>(simd: S, bytes: &[u8]) -> Option<usize> {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    for (place, block) in blocks.iter().enumerate() {
+        let signs = signs_in(simd, block);
+        if signs != 0 {
+            return Some(place * BLOCK + signs.trailing_zeros() as usize);
         }
     }
-    end_of_long(bytes, start)
+    // As if letters followed.
+    let mut block = [b'a'; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    let signs = signs_in(simd, &block);
+    (signs != 0).then(|| blocks.len() * BLOCK + signs.trailing_zeros() as usize)
+}
+
+/// Whether a quote, a backslash or a control character stands anywhere: such a text cannot be written as it is.
+#[inline]
+pub(super) fn has_sign(bytes: &[u8]) -> bool {
+    const SIXTEEN: usize = 16;
+    let is_sign = |byte: u8| u8::from((byte < 0x20) | (byte == b'"') | (byte == b'\\'));
+    // Written such that the compiler takes many bytes at once.
+    let mut signs = [0; SIXTEEN];
+    let mut note = |bytes: &[u8; SIXTEEN]| {
+        signs.iter_mut().zip(bytes).for_each(|(sign, byte)| *sign |= is_sign(*byte));
+    };
+    match bytes.last_chunk() {
+        Some(last) => {
+            bytes.as_chunks().0.iter().for_each(&mut note);
+            // Some of these are looked at twice.
+            note(last);
+        }
+        None => {
+            // As if letters followed.
+            let mut last = [b'a'; SIXTEEN];
+            last[..bytes.len()].copy_from_slice(bytes);
+            note(&last);
+        }
+    }
+    u128::from_le_bytes(signs) != 0
 }
 
 /// In each byte that is a quote, a backslash or a control character, the highest bit. Behind the first such byte others
@@ -44,8 +93,15 @@ fn signs_of(eight: u64) -> u64 {
     below(quote, 1) | below(backslash, 1) | below(eight, 0x20)
 }
 
+/// The bytes that are a quote, a backslash or a control character.
+#[inline(always)]
+fn signs_in<S: Simd>(simd: S, block: &[u8; BLOCK]) -> u64 {
+    let bytes = u8x64::from_slice(simd, block);
+    (bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | bytes.simd_lt(0x20)).to_bitmask()
+}
+
 /// The same for a string of any length, by the masks of its blocks.
-fn end_of_long(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
+fn end_of_escaped(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let mut masks = [Masks::default(); MOST_BLOCKS];
     let (mut at, mut blocks, mut is_escaped) = (start, FEWEST_BLOCKS, false);
     // Whether the first byte of the next block belongs to an escape.
@@ -221,5 +277,24 @@ mod tests {
         assert_eq!(end_of_string(b"never", 0), None);
         assert_eq!(end_of_string(b"", 0), None);
         assert_eq!(end_of_string(b"ends in \\", 0), None);
+    }
+
+    #[test]
+    fn a_sign_is_found_wherever_it_stands() {
+        for length in 0..40 {
+            let text = vec![b'a'; length];
+            assert!(!has_sign(&text), "{length}");
+            for place in 0..length {
+                for byte in 0..=255 {
+                    let mut text = text.clone();
+                    text[place] = byte;
+                    assert_eq!(
+                        has_sign(&text),
+                        byte < 0x20 || byte == b'"' || byte == b'\\',
+                        "{length} {place} {byte}"
+                    );
+                }
+            }
+        }
     }
 }

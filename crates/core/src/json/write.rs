@@ -1,10 +1,10 @@
 //! Writing JSON by hand, where every call writes some: without looking up names of fields that never change.
 
+use super::string::has_sign;
+
 /// A text, in quotes.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
-    let needs_escape = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
-    // Without a way out in between: many bytes at a time are looked at, and hardly ever is there one.
-    if text.bytes().fold(false, |needs, byte| needs | needs_escape(byte)) {
+    if has_sign(text.as_bytes()) {
         // Writing to memory cannot fail, and a text can always be written.
         let _ = serde_json::to_writer(out, text);
         return;
