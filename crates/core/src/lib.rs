@@ -12,6 +12,7 @@
 //! - [`alerts`]: who is told what happens, and how often
 
 pub mod alerts;
+mod blocks;
 pub mod dlp;
 pub mod event;
 pub mod id;

@@ -50,12 +50,18 @@ impl Attempts {
     /// Notes a request. Gives what became of the latest one with the same conversation, if there was one.
     pub fn arrive(&mut self, step: u32, end: u64) -> Option<Outcome> {
         let end = narrow(end);
+        let attempt = Attempt { step, end, outcome: Outcome::Open };
+        // Most runs begin with one and end with it.
+        if self.0.bytes().is_empty() {
+            self.pack(&[attempt]);
+            return None;
+        }
         let mut recent = self.unpack();
         let before = recent.iter().rev().find(|attempt| attempt.end == end).map(|attempt| attempt.outcome);
         if recent.len() >= ATTEMPTS {
             leave(&mut recent);
         }
-        recent.push(Attempt { step, end, outcome: Outcome::Open });
+        recent.push(attempt);
         self.pack(&recent);
         before
     }

@@ -5,7 +5,6 @@
 //! finding is policy and not decided here.
 
 mod attempts;
-mod blocks;
 mod bounded;
 mod canonical;
 mod chant;
@@ -44,6 +43,6 @@ pub use rules::{
 };
 pub use score::Tally;
 pub use simhash::{hamming, simhash, similarity_hash};
-pub use turn::{Said, ToolResult, ToolUse, Turn, read_turn};
+pub use turn::{KnownHash, Said, ToolResult, ToolUse, Turn, read_turn};
 pub use verdict::{Action, Detector, Finding, Mode, Proof, ProofStep};
 pub use watch::{AgentWatch, Arrival, Departure, Look, RunWatch};

@@ -3,7 +3,7 @@
 //! `ORDER  #12345` and `order #98765` are both `order #<NUM>`. Digits inside a word (`line1`) stay; SimHash does not
 //! look at them. Nothing here knows what a prompt is.
 
-use super::blocks::{BLOCK, bits, is_alphanumeric};
+use crate::blocks::{BLOCK, bits, is_alphanumeric};
 
 /// What stands for something that changes.
 pub(super) const NUMBER: &[u8] = b"<NUM>";

@@ -21,7 +21,8 @@ const TELLING_WORDS: usize = 3;
 /// Answers of fewer words are no evidence where the questions differ.
 const TELLING_ANSWER_WORDS: usize = 4;
 /// What shows that an answer's text holds a command: code, a ReAct action, a call written out.
-const COMMAND_MARKS: [&str; 5] = ["```", "Action:", "<function=", "<tool_call>", "<invoke "];
+const COMMAND_MARKS: [&str; 4] = ["```", "<function=", "<tool_call>", "<invoke "];
+const ACTION_MARK: &str = "Action:";
 
 /// What a request asks.
 #[derive(Clone, Debug)]
@@ -83,7 +84,11 @@ impl<'a> Prompt<'a> {
         let calls = command.map_or(calls, |said| xxh3_64(said.text.trim().as_bytes()));
         Some(Prompt {
             text: Cow::Borrowed(text),
-            exact: xxh3_64_with_seed(text.as_bytes(), if command.is_some() { calls } else { 0 }),
+            exact: match command {
+                Some(_) => xxh3_64_with_seed(text.as_bytes(), calls),
+                None if text.len() == turn.user_text.len() => turn.user_text_hash(),
+                None => xxh3_64(text.as_bytes()),
+            },
             calls,
             // A transcript repeats all that was said; what it gains is looked at by `progress`.
             is_results: command.is_some() || turn.is_transcript,
@@ -110,15 +115,22 @@ impl<'a> Prompt<'a> {
 
 impl Answer {
     pub(super) fn of_reply(reply: &Reply) -> Answer {
-        let calls = reply.tool_calls.iter().map(|call| hash_of_call(&call.name, &call.arguments));
-        Answer::new(&reply.text, calls.fold(0, u64::wrapping_add))
+        Answer::of_hashed(reply, None)
     }
 
-    fn new(text: &str, calls: u64) -> Answer {
+    /// The same; `known` is the hash of the answer's text without white space of ASCII around it, where that is known.
+    pub(super) fn of_hashed(reply: &Reply, known: Option<u64>) -> Answer {
+        let calls = reply.tool_calls.iter().map(|call| hash_of_call(&call.name, &call.arguments));
+        Answer::new(&reply.text, calls.fold(0, u64::wrapping_add), known)
+    }
+
+    fn new(text: &str, calls: u64, known: Option<u64>) -> Answer {
+        // Without a call there is no seed; of some texts more is trimmed here.
+        let known = known.filter(|_| calls == 0 && text.trim().len() == text.trim_ascii().len());
         let text = text.trim();
         let is_empty = text.is_empty() && calls == 0;
         Answer {
-            exact: if is_empty { 0 } else { xxh3_64_with_seed(text.as_bytes(), calls) },
+            exact: if is_empty { 0 } else { known.unwrap_or_else(|| xxh3_64_with_seed(text.as_bytes(), calls)) },
             calls,
             is_command: calls != 0 || carries_command(text),
             is_short: text.starts_with(['{', '[']) || has_fewer_words(text, TELLING_ANSWER_WORDS),
@@ -163,8 +175,13 @@ fn text_of_results<'a>(turn: &'a Turn<'a>) -> Cow<'a, str> {
 
 fn carries_command(text: &str) -> bool {
     // What to look for is worked out once.
-    static MARKS: LazyLock<[memmem::Finder<'static>; 5]> = LazyLock::new(|| COMMAND_MARKS.map(memmem::Finder::new));
-    MARKS.iter().any(|mark| mark.find(text.as_bytes()).is_some())
+    static MARKS: LazyLock<[memmem::Finder<'static>; 4]> = LazyLock::new(|| COMMAND_MARKS.map(memmem::Finder::new));
+    static ACTION: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(ACTION_MARK));
+    let text = text.as_bytes();
+    // All others begin with one of these, which most texts do not have.
+    let has_marks =
+        || memchr::memchr2(b'`', b'<', text).is_some() && MARKS.iter().any(|mark| mark.find(text).is_some());
+    ACTION.find(text).is_some() || has_marks()
 }
 
 #[cfg(test)]
@@ -237,10 +254,20 @@ mod tests {
     }
 
     #[test]
+    fn a_known_hash_gives_the_same_answer() {
+        for text in ["", " ", "yes", " a few words of it \n", "\u{a0}wide space around it\u{3000}", "run: ```ls```"] {
+            for calls in [0, 7] {
+                let known = xxh3_64(text.trim_ascii().as_bytes());
+                assert_eq!(Answer::new(text, calls, Some(known)), Answer::new(text, calls, None), "{text:?} {calls}");
+            }
+        }
+    }
+
+    #[test]
     fn answers_are_their_content() {
         let answer = |text, calls: &[(&'static str, &'static str, &'static str)]| {
             let said = said(text, calls);
-            Answer::new(&said.text, hash_of_calls(&said))
+            Answer::new(&said.text, hash_of_calls(&said), None)
         };
         assert_eq!(answer("", &[]).exact, 0);
         assert_eq!(answer(" a b c d ", &[]), answer("a b c d", &[]));

@@ -6,9 +6,10 @@
 mod item;
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use serde_json::value::RawValue;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::xxh3_64;
 
 use self::item::{Class, Item, first_text, joined, text};
 use crate::wire::{Call, Dialect};
@@ -37,6 +38,18 @@ pub struct Turn<'a> {
     pub new_items: usize,
     /// Items that had to be read.
     pub parsed_items: usize,
+    /// The hash of the user text, once it was asked for.
+    pub user_text_hash: KnownHash,
+}
+
+/// A hash that is worked out once. A copy begins without: its text may be changed.
+#[derive(Debug, Default)]
+pub struct KnownHash(OnceCell<u64>);
+
+impl Clone for KnownHash {
+    fn clone(&self) -> KnownHash {
+        KnownHash::default()
+    }
 }
 
 /// What the model said.
@@ -72,6 +85,13 @@ pub struct ToolResult<'a> {
     pub is_error: bool,
 }
 
+impl Turn<'_> {
+    /// A hash of the user text: several detectors ask for it.
+    pub(super) fn user_text_hash(&self) -> u64 {
+        *self.user_text_hash.0.get_or_init(|| xxh3_64(self.user_text.as_bytes()))
+    }
+}
+
 /// Items at the front that make the opening, and the bytes that count of each.
 const OPENING_ITEMS: usize = 4;
 const OPENING_BYTES: usize = 512;
@@ -95,7 +115,7 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
     let mut turn = Turn { opening: 0, items: items.len(), ..Turn::default() };
     let (mut texts, mut said) = (Vec::new(), None::<Said<'a>>);
     // Of a short conversation the opening is read with the rest.
-    let mut front: [Option<Item<'a>>; OPENING_ITEMS] = Default::default();
+    let mut front: [Option<(Item<'a>, Class)>; OPENING_ITEMS] = Default::default();
     let mut at = items.len();
     while at > 0 {
         if said.is_some() && Item::begins_as_input(items[at - 1]) {
@@ -128,7 +148,7 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
             }
         }
         if let Some(place) = front.get_mut(at) {
-            *place = Some(item);
+            *place = Some((item, class));
         }
     }
     turn.said = said;
@@ -155,21 +175,24 @@ fn read_items<'a>(dialect: Dialect, items: &[&'a RawValue], wants_last_user_text
 fn read_opening<'a>(
     dialect: Dialect,
     items: &[&'a RawValue],
-    front: [Option<Item<'a>>; OPENING_ITEMS],
+    front: [Option<(Item<'a>, Class)>; OPENING_ITEMS],
     turn: &mut Turn<'a>,
 ) {
-    let mut opening = Xxh3::new();
+    let (mut texts, mut count) = ([&[][..]; OPENING_ITEMS], 0);
     for (raw, known) in items.iter().zip(front) {
-        let item = known.unwrap_or_else(|| {
+        let (item, class) = known.unwrap_or_else(|| {
             turn.parsed_items += 1;
-            Item::parse(raw)
+            let item = Item::parse(raw);
+            let class = item.class(dialect);
+            (item, class)
         });
-        match item.class(dialect) {
+        match class {
             Class::Answer => break,
             Class::Aside => {}
             Class::Input => {
                 let text = first_text(&item, OPENING_BYTES);
-                opening.update(text);
+                texts[count] = text;
+                count += 1;
                 // Of one text that grows only the beginning stays the same, and nothing can follow it.
                 if text.len() == OPENING_BYTES {
                     break;
@@ -177,7 +200,10 @@ fn read_opening<'a>(
             }
         }
     }
-    turn.opening = opening.digest();
+    turn.opening = match texts[..count] {
+        [only] => xxh3_64(only),
+        ref texts => xxh3_64(&texts.concat()),
+    };
 }
 
 fn read_prompt<'a>(dialect: Dialect, prompt: &'a RawValue) -> Turn<'a> {

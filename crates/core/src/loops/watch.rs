@@ -127,9 +127,9 @@ impl RunWatch {
     /// Looks at an answer.
     pub fn depart(&mut self, departure: &Departure<'_>) {
         self.attempts.depart(departure.step, departure.is_answered);
-        self.progress.depart(departure);
+        let text_hash = self.progress.depart(departure);
         if departure.is_answered {
-            self.prompts.depart(departure);
+            self.prompts.depart(departure, text_hash);
         }
     }
 
@@ -227,11 +227,12 @@ impl PromptWatch {
         findings
     }
 
-    fn depart(&mut self, departure: &Departure<'_>) {
+    /// `text_hash` is that of the trimmed text, where it is known.
+    fn depart(&mut self, departure: &Departure<'_>, text_hash: Option<u64>) {
         if !self.wants_answers && !self.wants_similar_answers {
             return;
         }
-        let answer = Answer::of_reply(departure.reply);
+        let answer = Answer::of_hashed(departure.reply, text_hash);
         if self.wants_answers {
             self.trail.answer(departure.step, &answer);
         }

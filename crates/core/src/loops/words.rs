@@ -5,8 +5,8 @@
 
 use std::ops::ControlFlow;
 
-use super::blocks::{BLOCK, bits, is_alphanumeric};
 use super::packed::{Reader, put_ascending};
+use crate::blocks::{BLOCK, bits, is_alphanumeric};
 use crate::limits::SKETCH_WORDS;
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

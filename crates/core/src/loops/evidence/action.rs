@@ -1,9 +1,10 @@
 //! What the model asked for: its calls, the call in its text, or its text.
 
 use memchr::memmem;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Gathered, Sketch, ends, hash, short_hash, text_call};
-use crate::loops::blocks::{BLOCK, bits, is_alphanumeric, is_digit, is_space};
+use super::{Gathered, Sketch, ends, hash, short_hash, shortened, text_call, upper_half};
+use crate::blocks::{BLOCK, ROW, Spaces, Words, row};
 use crate::loops::canonical::canonical;
 
 /// Text beside a call that says anything at all has this many bytes.
@@ -39,7 +40,16 @@ impl Action {
         text: &'a str,
         calls: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> (Action, Option<&'a str>) {
-        let mut action = Action { answer: short_hash(text.trim_ascii().as_bytes()), ..Action::default() };
+        Action::read_hashed(text, xxh3_64(text.trim_ascii().as_bytes()), calls)
+    }
+
+    /// The same where the hash of the trimmed text is known.
+    pub(crate) fn read_hashed<'a>(
+        text: &'a str,
+        hash: u64,
+        calls: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> (Action, Option<&'a str>) {
+        let mut action = Action { answer: shortened(upper_half(hash)), ..Action::default() };
         let mut spelled: Vec<(String, &str)> = Vec::new();
         for (name, arguments) in calls {
             spelled.push(([name, &canonical(arguments)].join(" "), name));
@@ -79,11 +89,10 @@ impl Action {
             collapse(text.as_bytes(), &mut plain);
         }
         self.exact = hash(&plain);
-        plain.make_ascii_lowercase();
         let mut gathered = Gathered::new();
         // A part with a digit becomes one sign, a part without is a word.
         let (mut masked, mut copied) = (Vec::new(), 0);
-        each_part(&plain, |start, end, has_digit| {
+        let is_changed = each_part(&mut plain, |plain, start, end, has_digit| {
             if has_digit {
                 masked.extend_from_slice(&plain[copied..start]);
                 masked.push(b'#');
@@ -96,6 +105,9 @@ impl Action {
         if copied > 0 {
             masked.extend_from_slice(&plain[copied..]);
             plain = masked;
+        } else if !is_changed {
+            self.masked = shortened(self.exact);
+            return;
         }
         self.masked = short_hash(&plain);
     }
@@ -115,47 +127,63 @@ fn collapse(text: &[u8], plain: &mut Vec<u8>) {
 
 /// Where the first white space stands that is no single space between two other bytes.
 fn odd_space(text: &[u8]) -> usize {
-    for block in (0..text.len()).step_by(BLOCK) {
-        let space = bits(text, block, is_space);
-        // What stands behind the block counts; behind the end of the text nothing is single.
-        let follows = text.get(block + BLOCK).is_none_or(u8::is_ascii_whitespace);
-        let last = (text.len() - block).min(BLOCK) - 1;
-        let next = space >> 1 | u64::from(follows) << last;
-        let single = bits(text, block, |byte| byte == b' ') & !next;
-        let odd = space & !single;
-        if odd != 0 {
-            return block + odd.trailing_zeros() as usize;
+    let mut spaces = [Spaces::default(); ROW];
+    for from in (0..text.len()).step_by(BLOCK * ROW) {
+        let blocks = row(text, from, &mut spaces);
+        for (nth, Spaces { any, plain }) in spaces[..blocks].iter().enumerate() {
+            let block = from + nth * BLOCK;
+            // What stands behind the block counts; behind the end of the text nothing is single.
+            let follows = text.get(block + BLOCK).is_none_or(u8::is_ascii_whitespace);
+            let last = (text.len() - block).min(BLOCK) - 1;
+            let next = any >> 1 | u64::from(follows) << last;
+            let odd = any & !(plain & !next);
+            if odd != 0 {
+                return block + odd.trailing_zeros() as usize;
+            }
         }
     }
     text.len()
 }
 
-/// Goes through the parts of letters, digits and underscores: where each begins and ends, and whether it has a digit.
+/// Lowers all letters, and goes through the parts of letters, digits and underscores of a text that ends in none: where
+/// each begins and ends, and whether it has a digit. Gives whether there was a letter to lower.
 #[inline]
-fn each_part(bytes: &[u8], mut take: impl FnMut(usize, usize, bool)) {
-    let (mut start, mut is_open, mut has_digit) = (0, false, false);
-    for block in (0..bytes.len()).step_by(BLOCK) {
-        let words = bits(bytes, block, is_word);
-        let digits = bits(bytes, block, is_digit);
-        let mut edges = words ^ (words << 1 | u64::from(is_open));
-        // The part that is open begins here, as far as this block goes.
-        let mut from = 0;
-        while edges != 0 {
-            let at = edges.trailing_zeros();
-            edges &= edges - 1;
-            if is_open {
-                has_digit |= digits & below(at) & !below(from) != 0;
-                take(start, block + at as usize, has_digit);
-            } else {
-                (start, from, has_digit) = (block + at as usize, at, false);
-            }
-            is_open = !is_open;
+fn each_part(bytes: &mut [u8], mut take: impl FnMut(&[u8], usize, usize, bool)) -> bool {
+    let mut row_of_words = [Words::default(); ROW];
+    let (mut start, mut is_open, mut has_digit, mut is_changed) = (0, false, false, false);
+    for from in (0..bytes.len()).step_by(BLOCK * ROW) {
+        let blocks = row(bytes, from, &mut row_of_words);
+        if row_of_words[..blocks].iter().any(|words| words.upper != 0) {
+            is_changed = true;
+            let end = bytes.len().min(from + BLOCK * ROW);
+            bytes[from..end].make_ascii_lowercase();
         }
-        has_digit |= is_open && digits & !below(from) != 0;
+        for (nth, words) in row_of_words[..blocks].iter().enumerate() {
+            let block = from + nth * BLOCK;
+            let before = words.part << 1 | u64::from(is_open);
+            let (mut starts, mut ends) = (words.part & !before, before & !words.part);
+            // The part that is open begins here, as far as this block goes.
+            let mut opened = 0;
+            while ends != 0 {
+                if !is_open {
+                    (opened, has_digit) = (starts.trailing_zeros(), false);
+                    starts &= starts - 1;
+                    start = block + opened as usize;
+                }
+                let end = ends.trailing_zeros();
+                ends &= ends - 1;
+                has_digit |= words.digit & below(end) & !below(opened) != 0;
+                take(bytes, start, block + end as usize, has_digit);
+                is_open = false;
+            }
+            if starts != 0 {
+                (opened, has_digit, is_open) = (starts.trailing_zeros(), false, true);
+                start = block + opened as usize;
+            }
+            has_digit |= is_open && words.digit & !below(opened) != 0;
+        }
     }
-    if is_open {
-        take(start, bytes.len(), has_digit);
-    }
+    is_changed
 }
 
 /// The bits below this one.
@@ -175,11 +203,6 @@ fn lets_time_pass(tool: &str, call: &str) -> bool {
         let starts_word = at == 0 || !(front[at - 1].is_ascii_alphanumeric() || front[at - 1] == b'_');
         starts_word && matches!(front[at + 5..], [b' ' | b'(', b'0'..=b'9', ..])
     })
-}
-
-/// Letters, digits and the underscore of ASCII.
-fn is_word(byte: u8) -> bool {
-    is_alphanumeric(byte) | (byte == b'_')
 }
 
 #[cfg(test)]
@@ -224,6 +247,10 @@ mod tests {
         assert_eq!(call.exact, Action::read("Else\nAction:  Search[x]", std::iter::empty()).0.exact);
         let (text, tool) = Action::read("Good-bye!", std::iter::empty());
         assert!(!text.is_call() && text.is_bare && tool.is_none());
+    }
+
+    fn is_word(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric() || byte == b'_'
     }
 
     /// The same byte by byte: plain, masked, words.

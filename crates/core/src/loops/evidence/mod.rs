@@ -27,7 +27,12 @@ fn ends(text: &str) -> [&str; 2] {
 
 /// A hash that is never 0: 0 stands for nothing. The steps of one run are few, so that 32 bits tell them apart.
 fn hash(bytes: &[u8]) -> u32 {
-    ((xxhash_rust::xxh3::xxh3_64(bytes) >> 32) as u32).max(1)
+    upper_half(xxhash_rust::xxh3::xxh3_64(bytes))
+}
+
+/// The same of bytes that were hashed already.
+fn upper_half(hash: u64) -> u32 {
+    ((hash >> 32) as u32).max(1)
 }
 
 /// The tool of a call by its name.
@@ -37,5 +42,10 @@ pub(crate) fn tool_hash(name: &str) -> u16 {
 
 /// The same in 16 bits, for what only counts where something else is the same too.
 fn short_hash(bytes: &[u8]) -> u16 {
-    (hash(bytes) as u16).max(1)
+    shortened(hash(bytes))
+}
+
+/// The same of bytes that were hashed already.
+fn shortened(hash: u32) -> u16 {
+    (hash as u16).max(1)
 }

@@ -3,7 +3,7 @@
 //! Only results are read this way, never arguments: page 2 is not page 1. Plain counts stay: "9 passed, 1 failed" is
 //! not "10 passed, 0 failed".
 
-use crate::loops::blocks::{BLOCK, bits, is_digit};
+use crate::blocks::{BLOCK, bits, is_digit};
 use crate::wire::looks_unique;
 
 /// Shortest word that may be an id without being hexadecimal.

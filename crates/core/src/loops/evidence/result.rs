@@ -7,7 +7,7 @@ use memchr::memmem;
 use super::noise::denoise;
 use super::runs::Runs;
 use super::{Gathered, Sketch, ends, hash, short_hash};
-use crate::loops::blocks::is_digit;
+use crate::blocks::is_digit;
 
 /// Bytes at the front in which a failure shows.
 const FAILURE_BYTES: usize = 400;

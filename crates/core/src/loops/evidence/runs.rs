@@ -1,6 +1,6 @@
 //! The numbers and words of a text in lower case, one after the other.
 
-use crate::loops::blocks::{BLOCK, bits, is_digit, is_letter};
+use crate::blocks::{BLOCK, bits, is_digit, is_letter};
 
 /// Goes through a text. A run is made of digits, or of letters, underscores and apostrophes.
 #[derive(Default)]

@@ -32,14 +32,14 @@ impl Default for Sketch {
 pub(super) struct Gathered {
     hashes: [u64; HASHES],
     /// Which of these have a bit.
-    filled: u128,
+    filled: [u64; HASHES / u64::BITS as usize],
 }
 
 const HASHES: usize = (1 << WORD_BITS) / u64::BITS as usize;
 
 impl Gathered {
     pub(super) fn new() -> Gathered {
-        Gathered { hashes: [0; HASHES], filled: 0 }
+        Gathered { hashes: [0; HASHES], filled: [0; HASHES / u64::BITS as usize] }
     }
 
     /// Adds a word.
@@ -48,26 +48,27 @@ impl Gathered {
         let hash = (xxh3_64(word) >> (64 - WORD_BITS)) as usize;
         let place = hash / u64::BITS as usize;
         self.hashes[place] |= 1 << (hash % u64::BITS as usize);
-        self.filled |= 1 << place;
+        self.filled[place / u64::BITS as usize] |= 1 << (place % u64::BITS as usize);
     }
 
     /// The words with the smallest hashes.
     pub(super) fn sketch(&self) -> Sketch {
         let mut sketch = Sketch::default();
-        let (mut filled, mut len) = (self.filled, 0);
-        while filled != 0 {
-            let place = filled.trailing_zeros();
-            filled &= filled - 1;
-            let mut hashes = self.hashes[place as usize];
-            while hashes != 0 {
-                if len == EVIDENCE_WORDS {
-                    sketch.is_cut = true;
-                    filled = 0;
-                    break;
+        let mut len = 0;
+        'all: for (row, mut filled) in self.filled.into_iter().enumerate() {
+            while filled != 0 {
+                let place = row * u64::BITS as usize + filled.trailing_zeros() as usize;
+                filled &= filled - 1;
+                let mut hashes = self.hashes[place];
+                while hashes != 0 {
+                    if len == EVIDENCE_WORDS {
+                        sketch.is_cut = true;
+                        break 'all;
+                    }
+                    sketch.words[len] = (place as u32 * u64::BITS + hashes.trailing_zeros()) as u16;
+                    hashes &= hashes - 1;
+                    len += 1;
                 }
-                sketch.words[len] = (place * u64::BITS + hashes.trailing_zeros()) as u16;
-                hashes &= hashes - 1;
-                len += 1;
             }
         }
         sketch.len = len as u8;

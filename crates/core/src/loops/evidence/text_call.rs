@@ -23,6 +23,10 @@ static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"name\""
 
 /// Finds `<function=…>`, `Action: …`, the last block of code, or a JSON object with a name.
 pub(super) fn find(text: &str) -> Option<TextCall<'_>> {
+    // Most answers have none of these signs, and then no call that begins with them.
+    if memchr::memchr3(b'<', b'`', b'"', text.as_bytes()).is_none() {
+        return labelled(text);
+    }
     tagged(text).or_else(|| labelled(text)).or_else(|| fenced(text)).or_else(|| object(text))
 }
 

@@ -144,29 +144,31 @@ impl State {
         self.tool_names.place(name)
     }
 
-    /// Keeps an answer.
-    pub(crate) fn depart(&mut self, departure: &Departure<'_>) {
+    /// Keeps an answer. Gives the hash of its trimmed text, where that was worked out.
+    pub(crate) fn depart(&mut self, departure: &Departure<'_>) -> Option<u64> {
         let reply = departure.reply;
         if !departure.is_answered {
-            return;
+            return None;
         }
         let asked = self.threads.iter().find(|thread| thread.number == departure.step && !thread.is_told);
-        let Some(thread) = asked.map(|thread| thread.key) else { return };
+        let thread = asked.map(|thread| thread.key)?;
         let calls = reply.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
-        let (action, tool) = Action::read(&reply.text, calls);
+        let text = reply.text.trim_ascii();
+        let hash = xxh3_64(text.as_bytes());
+        let (action, tool) = Action::read_hashed(&reply.text, hash, calls);
         let tool_name = tool.and_then(|name| self.tool_names.place(name));
         let mut call_ids = [0; CALL_IDS];
         for (slot, call) in call_ids.iter_mut().zip(&reply.tool_calls) {
             *slot = id_hash(&call.id);
         }
-        let text = reply.text.trim_ascii();
-        let (text_bytes, text) = measured(text);
+        let (text_bytes, text) = (u32::try_from(text.len()).unwrap_or(u32::MAX), narrow(hash));
         let number = departure.step;
         let answered = Pending { number, thread, action, tool_name, call_ids, text_bytes, text };
         self.pending.change(|pending| {
             pending.retain(|pending| pending.number != number);
             push_bounded(pending, answered, PENDING);
         });
+        Some(hash)
     }
 
     /// Whether one of the last steps was a wait.
@@ -299,8 +301,11 @@ impl State {
 
     fn note_thread(&mut self, key: u32, arrival: &Arrival<'_>) {
         let turn = arrival.turn;
-        let text = if turn.said.is_none() && turn.results.is_empty() { turn.user_text.as_ref() } else { "" };
-        let (text_bytes, text) = measured(text);
+        let is_text = turn.said.is_none() && turn.results.is_empty();
+        let (text_bytes, text) = match is_text {
+            true => (u32::try_from(turn.user_text.len()).unwrap_or(u32::MAX), narrow(turn.user_text_hash())),
+            false => measured(""),
+        };
         let is_told = turn.said.is_some();
         if is_told && !self.pending.is_empty() {
             self.pending.change(|pending| pending.retain(|pending| pending.thread != key));

@@ -230,6 +230,9 @@ pub(super) fn first_text<'a>(item: &Item<'a>, bytes: usize) -> &'a [u8] {
     &whole[..whole.len().min(bytes)]
 }
 
+/// Bytes of a word of the protocol.
+const WORD_BYTES: usize = 12;
+
 const REMINDER: &str = "<system-reminder>";
 
 /// What a client tells the model in the user's name.
@@ -278,7 +281,15 @@ pub(super) fn joined<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, s
     let mut texts = texts.filter(|text| !text.is_empty());
     let first = texts.next().unwrap_or_default();
     let Some(second) = texts.next() else { return first };
-    let mut whole = first.into_owned();
+    let mut whole = match first {
+        // With room for the second: often there is no third.
+        Cow::Borrowed(first) => {
+            let mut whole = String::with_capacity(first.len() + 1 + second.len());
+            whole.push_str(first);
+            whole
+        }
+        Cow::Owned(first) => first,
+    };
     for text in std::iter::once(second).chain(texts) {
         whole.reserve(1 + text.len());
         whole.push('\n');
@@ -291,7 +302,12 @@ pub(super) fn joined<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, s
 pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let json = raw?.get();
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+    // Words of the protocol are shorter than the way to a search.
+    let has_escape = match inner.len() {
+        0..=WORD_BYTES => inner.as_bytes().contains(&b'\\'),
+        _ => memchr::memchr(b'\\', inner.as_bytes()).is_some(),
+    };
+    if !has_escape {
         return Some(Cow::Borrowed(inner));
     }
     unescaped(inner).or_else(|| serde_json::from_str::<String>(json).ok()).map(Cow::Owned)

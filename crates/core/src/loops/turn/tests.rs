@@ -143,3 +143,23 @@ fn reading_does_not_follow_the_length_of_the_history() {
     assert_eq!(parsed(500), parsed(5));
     assert!(parsed(500) <= 2 + 2 + 1);
 }
+
+#[test]
+fn an_opening_is_the_hash_of_what_is_said_first_in_a_row() {
+    let long = "a".repeat(OPENING_BYTES + 1);
+    let (short, half) = ("fix it", &long[..OPENING_BYTES / 2]);
+    for (said, counted) in [
+        (vec![], vec![]),
+        (vec![short], vec![short]),
+        (vec![half, short, half], vec![half, short, half]),
+        (vec![half, &long, short], vec![half, &long[1..]]),
+    ] {
+        let messages: Vec<String> =
+            said.iter().map(|text| format!(r#"{{"role":"user","content":"{text}"}}"#)).collect();
+        let body = format!(r#"{{"messages":[{{"role":"system","content":"s"}},{}]}}"#, messages.join(","));
+        let body = body.replace(",]", "]");
+        let mut expected = xxhash_rust::xxh3::Xxh3::new();
+        counted.iter().for_each(|text| expected.update(text.as_bytes()));
+        turn(Dialect::OpenaiChat, &body, |turn| assert_eq!(turn.opening, expected.digest(), "{}", said.len()));
+    }
+}
