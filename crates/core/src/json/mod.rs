@@ -12,7 +12,7 @@ mod write;
 
 use serde::Deserialize;
 
-pub(crate) use self::reader::{Odd, Reader};
+pub(crate) use self::reader::{Odd, RawString, Reader};
 pub(crate) use self::string::{end_of_string, unescaped};
 pub(crate) use self::write::put_flag;
 pub use self::write::{put_number, put_text};

@@ -17,10 +17,10 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::answer::Answer;
-use self::canonical::{canonical_item, mix, user_text};
+use self::canonical::{Members, canonical_item, mix, user_text};
 use self::item::{Class, Item};
 use super::{Call, Dialect, Reply};
-use crate::json;
+use crate::json::{self, Odd};
 use crate::limits::RUN_CLUES;
 
 pub use self::answer::{call_id_hash, looks_unique};
@@ -103,9 +103,13 @@ impl History {
     /// What the next request carries of this request and its answer.
     #[must_use]
     pub fn followed_by(&self, reply: &Reply) -> Followed {
-        let answer = self.answer(reply);
-        let key = answer.key();
-        let is_telling = self.before().is_some() && answer.is_telling();
+        let is_text = self.begun.is_none() && reply.tool_calls.is_empty();
+        let short = is_text.then(|| Answer::of_short_text(&reply.text)).flatten();
+        let (key, is_telling) = short.unwrap_or_else(|| {
+            let answer = self.answer(reply);
+            (answer.key(), answer.is_telling())
+        });
+        let is_telling = self.before().is_some() && is_telling;
         Followed { after: mix(self.base, key), exchange: is_telling.then(|| mix(self.last_input, key)) }
     }
 
@@ -204,6 +208,14 @@ fn read_prompt(dialect: Dialect, prompt: &RawValue) -> History {
     history
 }
 
+/// What an item is and, of one that was given to the model, its hash: in one pass, where nothing in it is odd.
+fn quickly(raw: &RawValue, dialect: Dialect) -> Result<(Class, u64), Odd> {
+    let mut members = Members::default();
+    members.read(raw.get())?;
+    let class = Class::of(members.text("role")?, members.text("type")?, dialect);
+    Ok((class, if class == Class::Input { members.hash()? } else { 0 }))
+}
+
 struct Reader {
     mark: Mark,
     /// The answer that is being put together from consecutive items.
@@ -216,6 +228,14 @@ impl Reader {
     fn item(&mut self, raw: &RawValue) -> bool {
         self.history.parsed_items += 1;
         let dialect = self.history.dialect;
+        match quickly(raw, dialect) {
+            Ok((Class::Input, hash)) => {
+                self.input(hash);
+                return true;
+            }
+            Ok((Class::Instructions | Class::Reasoning, _)) => return false,
+            Ok((Class::Answer, _)) | Err(Odd) => {}
+        }
         let Some(item) = Item::read(raw) else {
             self.input(xxh3_64(raw.get().as_bytes()));
             return true;

@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::canonical::{canonical_arguments, mix};
+use crate::blocks::{BLOCK, ROW, Spaces, row};
 use crate::limits::ANSWER_KEY_BYTES;
 use crate::wire::Dialect;
 
@@ -12,18 +13,9 @@ const UNIQUE_ID_BYTES: usize = 16;
 const TELLING_TEXT_BYTES: usize = 48;
 
 /// Bytes of text that are taken together.
-const PIECE: usize = 256;
-/// 1 for each byte that counts: all but white space.
-const COUNTS: [u8; 256] = {
-    let (mut counts, mut byte) = ([1; 256], 0);
-    while byte < 256 {
-        if (byte as u8).is_ascii_whitespace() {
-            counts[byte] = 0;
-        }
-        byte += 1;
-    }
-    counts
-};
+const PIECE: usize = 2 * BLOCK * ROW;
+/// Most words fit in: as many bytes are copied at once as registers hold.
+const WORD: usize = 16;
 
 /// The calls of an answer, or its text where it called nothing.
 #[derive(Clone)]
@@ -60,6 +52,14 @@ impl Answer {
         }
     }
 
+    /// The key of an answer that is nothing but a short text, and whether it is telling: without the state that longer
+    /// ones need. None for others.
+    pub(super) fn of_short_text(text: &str) -> Option<(u64, bool)> {
+        let mut dense = [0; PIECE + WORD];
+        let length = (text.len() <= PIECE).then(|| without_space(text.as_bytes(), &mut dense))?;
+        Some((xxh3_64(&dense[..length]), length >= TELLING_TEXT_BYTES))
+    }
+
     /// A transcript rather than an answer: all of its text counts.
     pub(super) fn endless(dialect: Dialect) -> Answer {
         Answer { most_text_bytes: usize::MAX, ..Answer::new(dialect) }
@@ -67,13 +67,8 @@ impl Answer {
 
     pub(super) fn text(&mut self, text: &str) {
         for piece in text.as_bytes().chunks(PIECE) {
-            let (mut dense, mut length) = ([0; PIECE], 0);
-            for byte in piece {
-                // Without a branch: where words end cannot be foreseen.
-                dense[length % PIECE] = *byte;
-                length += usize::from(COUNTS[usize::from(*byte)]);
-            }
-            let length = length.min(self.most_text_bytes - self.text_bytes);
+            let mut dense = [0; PIECE + WORD];
+            let length = without_space(piece, &mut dense).min(self.most_text_bytes - self.text_bytes);
             self.text.update(&dense[..length]);
             self.text_bytes += length;
             if self.text_bytes == self.most_text_bytes {
@@ -113,6 +108,40 @@ impl Answer {
     }
 }
 
+/// Copies all but white space. Gives how many bytes those are.
+fn without_space(piece: &[u8], dense: &mut [u8; PIECE + WORD]) -> usize {
+    let (mut spaces, mut length) = ([Spaces::default(); ROW], 0);
+    for from in (0..piece.len()).step_by(BLOCK * ROW) {
+        let blocks = row(piece, from, &mut spaces);
+        for (nth, spaces) in spaces[..blocks].iter().enumerate() {
+            length += copy_words(&piece[from + nth * BLOCK..], spaces.any, &mut dense[length..]);
+        }
+    }
+    length
+}
+
+/// The same of one block, of whose bytes `spaces` says which are white space.
+#[inline]
+fn copy_words(block: &[u8], spaces: u64, dense: &mut [u8]) -> usize {
+    let mut words = !spaces & (u64::MAX >> (BLOCK - block.len().min(BLOCK)));
+    let (mut at, mut length) = (0, 0);
+    while words != 0 {
+        let before = words.trailing_zeros();
+        words >>= before;
+        at += before as usize;
+        let bytes = words.trailing_ones() as usize;
+        match (block[at..].first_chunk::<WORD>(), dense[length..].first_chunk_mut::<WORD>()) {
+            // What is copied beyond the word, the next one overwrites.
+            (Some(word), Some(room)) if bytes <= WORD => *room = *word,
+            _ => dense[length..length + bytes].copy_from_slice(&block[at..at + bytes]),
+        }
+        words = words.checked_shr(bytes as u32).unwrap_or(0);
+        at += bytes;
+        length += bytes;
+    }
+    length
+}
+
 /// The hash of a call id as evidence; None where the id is not unique.
 #[must_use]
 pub fn call_id_hash(id: &str) -> Option<u64> {
@@ -137,6 +166,8 @@ pub fn looks_unique(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -166,6 +197,22 @@ mod tests {
         }
         assert!(looks_unique("a1b2c3d4"));
         assert_eq!(call_id_hash("a1b2c3d4"), None, "too short for a call id");
+    }
+
+    proptest! {
+        #[test]
+        fn words_stand_close_together(text in "([ \\n\\t]{1,3}|[a-z]{1,9}|[a-zé]{10,90}|世|\u{b}){0,60}") {
+            for piece in text.as_bytes().chunks(PIECE) {
+                let mut dense = [0; PIECE + WORD];
+                let length = without_space(piece, &mut dense);
+                let expected: Vec<u8> = piece.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+                prop_assert_eq!(&dense[..length], &expected[..]);
+            }
+            let mut answer = Answer::new(Dialect::OpenaiChat);
+            answer.text(&text);
+            let short = (text.len() <= PIECE).then(|| (answer.key(), answer.is_telling()));
+            prop_assert_eq!(Answer::of_short_text(&text), short);
+        }
     }
 
     #[test]

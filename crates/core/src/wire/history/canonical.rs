@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::json::{self, Odd, Reader, unescaped};
+use crate::json::{self, Odd, RawString, Reader, unescaped};
 
 /// Members of an object that are sorted without room of their own.
 const FEW: usize = 16;
@@ -13,8 +13,84 @@ const DIGITS: usize = 18;
 /// Lists and objects inside one another that are hashed as they stand.
 const DEPTH: usize = 32;
 
-/// The hash of an item that was given to the model. Ids and states that a client adds to its own items do not count,
-/// nor does the word `message` that it may leave out.
+/// The members of an item, cut apart in one pass. Odd where an item has many, has one twice, or is not plain JSON.
+pub(super) struct Members<'a> {
+    list: [(&'a str, Member<'a>); FEW],
+    count: usize,
+}
+
+/// The value of a member.
+#[derive(Clone, Copy, Debug)]
+enum Member<'a> {
+    Text(RawString<'a>),
+    /// As it stands there.
+    Other(&'a str),
+}
+
+impl Default for Members<'_> {
+    fn default() -> Self {
+        Members { list: [("", Member::Other("")); FEW], count: 0 }
+    }
+}
+
+impl<'a> Members<'a> {
+    /// Reads an item into what has none yet: it is large, and stays where it is.
+    pub(super) fn read(&mut self, text: &'a str) -> Result<(), Odd> {
+        let mut reader = Reader::new(text);
+        let mut goes_on = reader.enter(b'{')?;
+        while goes_on {
+            let key = reader.key()?;
+            if key.is_escaped || self.count == FEW {
+                return Err(Odd);
+            }
+            let value = match reader.token()? {
+                b'"' => Member::Text(reader.string()?),
+                _ => Member::Other(reader.raw()?),
+            };
+            self.list[self.count] = (key.inner, value);
+            self.count += 1;
+            goes_on = reader.goes_on(b'{')?;
+        }
+        reader.finish()?;
+        let members = &mut self.list[..self.count];
+        members.sort_unstable_by_key(|member| member.0);
+        if members.windows(2).any(|two| two[0].0 == two[1].0) { Err(Odd) } else { Ok(()) }
+    }
+
+    /// The text of a member, where it has one without escapes; None where there is no such member, or it is null.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, Odd> {
+        match self.list[..self.count].iter().find(|member| member.0 == key) {
+            None | Some((_, Member::Other("null"))) => Ok(None),
+            Some((_, Member::Text(RawString { inner, is_escaped: false }))) => Ok(Some(inner)),
+            Some(_) => Err(Odd),
+        }
+    }
+
+    /// The hash of an item that was given to the model. Ids and states that a client adds to its own items do not count,
+    /// nor does the word `message` that it may leave out.
+    pub(super) fn hash(&self) -> Result<u64, Odd> {
+        let mut whole = 8;
+        for (key, value) in &self.list[..self.count] {
+            let counts = match (*key, value) {
+                ("id" | "status" | "cache_control", _) | (_, Member::Other("null")) => false,
+                ("type", Member::Text(RawString { is_escaped: true, .. })) => return Err(Odd),
+                ("type", Member::Text(kind)) => kind.inner != "message",
+                _ => true,
+            };
+            // Also what does not count must be sound.
+            let value = match value {
+                Member::Text(string) => hash_of_string(*string)?,
+                Member::Other(raw) => quick_value(&mut Reader::new(raw), 1)?,
+            };
+            if counts {
+                whole = mix(mix(whole, xxh3_64(key.as_bytes())), value);
+            }
+        }
+        Ok(whole)
+    }
+}
+
+/// The hash of an item whose members are not to be had in one pass.
 pub(super) fn canonical_item(raw: &RawValue) -> u64 {
     quick_item(raw.get()).unwrap_or_else(|Odd| slow_item(raw))
 }
@@ -76,27 +152,24 @@ fn is_plain_text(map: &serde_json::Map<String, Value>) -> bool {
 
 /// The same as [`slow_item`] from the text itself. Odd is what would be written otherwise than it stands there.
 fn quick_item(text: &str) -> Result<u64, Odd> {
-    let mut reader = Reader::new(text);
-    let item = quick_object(&mut reader, 0, |key, value| match key {
-        "id" | "status" => true,
-        "type" => value == "message",
-        _ => false,
-    })?;
-    reader.finish()?;
-    Ok(item.hash)
+    let mut members = Members::default();
+    members.read(text)?;
+    members.hash()
+}
+
+/// The hash of a string.
+fn hash_of_string(string: RawString<'_>) -> Result<u64, Odd> {
+    if !string.is_escaped {
+        return Ok(xxh3_64_with_seed(string.inner.as_bytes(), 6));
+    }
+    Ok(xxh3_64_with_seed(unescaped(string.inner).ok_or(Odd)?.as_bytes(), 6))
 }
 
 /// As [`canonical`].
 fn quick_value(reader: &mut Reader<'_>, depth: usize) -> Result<u64, Odd> {
     match reader.token()? {
-        b'"' => {
-            let string = reader.string()?;
-            if !string.is_escaped {
-                return Ok(xxh3_64_with_seed(string.inner.as_bytes(), 6));
-            }
-            Ok(xxh3_64_with_seed(unescaped(string.inner).ok_or(Odd)?.as_bytes(), 6))
-        }
-        b'{' => quick_object(reader, depth, |_, _| false).map(|object| object.hash),
+        b'"' => hash_of_string(reader.string()?),
+        b'{' => quick_object(reader, depth).map(|object| object.hash),
         b'[' => quick_list(reader, depth),
         b'n' => reader.word("null").map(|()| 2),
         b'f' => reader.word("false").map(|()| 3),
@@ -116,7 +189,7 @@ fn quick_list(reader: &mut Reader<'_>, depth: usize) -> Result<u64, Odd> {
     let mut goes_on = reader.enter(b'[')?;
     while goes_on {
         let value = if reader.token()? == b'{' {
-            let object = quick_object(reader, depth + 1, |_, _| false)?;
+            let object = quick_object(reader, depth + 1)?;
             only_text = object.plain_text;
             object.hash
         } else {
@@ -134,12 +207,7 @@ struct QuickObject {
     plain_text: Option<u64>,
 }
 
-/// `is_left_out` says of a key, and of the value of a type, whether the member does not count.
-fn quick_object(
-    reader: &mut Reader<'_>,
-    depth: usize,
-    is_left_out: impl Fn(&str, &str) -> bool,
-) -> Result<QuickObject, Odd> {
+fn quick_object(reader: &mut Reader<'_>, depth: usize) -> Result<QuickObject, Odd> {
     if depth == DEPTH {
         return Err(Odd);
     }
@@ -168,7 +236,7 @@ fn quick_object(
             "cache_control" => {}
             _ => is_plain &= first == b'n',
         }
-        let counts = first != b'n' && key.inner != "cache_control" && !is_left_out(key.inner, value);
+        let counts = first != b'n' && key.inner != "cache_control";
         members[count] = (key.inner, hash, counts);
         count += 1;
         goes_on = reader.goes_on(b'{')?;
@@ -227,9 +295,18 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_count_must_be_sound() {
+        for text in [r#"{"role":"user","id":"\ud800"}"#, r#"{"role":"user","status":1e999}"#] {
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            assert_eq!(canonical_item(raw), slow_item(raw), "{text}");
+            assert_eq!(slow_item(raw), xxh3_64(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
     fn ordinary_items_are_hashed_as_they_stand() {
         for text in [
-            r#"{"role":"user","content":"go\n on"}"#,
+            r#"{"role":"user","content":"go\n on","id":"m"}"#,
             r#"{"type":"message","id":"m","role":"user","content":[{"type":"text","text":"go","cache_control":{"a":1}}]}"#,
             r#"{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
         ] {

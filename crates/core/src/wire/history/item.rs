@@ -9,6 +9,7 @@ use crate::wire::Dialect;
 use crate::wire::lenient::{Maybe, Raw, list, object, text, text_or_json};
 
 /// What an item is in its conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// System and developer messages.
     Instructions,
@@ -18,6 +19,24 @@ pub(super) enum Class {
     Answer,
     /// What the model thought: clients echo it or not.
     Reasoning,
+}
+
+impl Class {
+    /// What an item of this role and type is.
+    pub(super) fn of(role: Option<&str>, kind: Option<&str>, dialect: Dialect) -> Class {
+        match role {
+            Some("system" | "developer") => return Class::Instructions,
+            Some("assistant" | "model") => return Class::Answer,
+            Some(_) => return Class::Input,
+            None => {}
+        }
+        match kind {
+            Some("reasoning" | "compaction" | "item_reference") => Class::Reasoning,
+            Some(kind) if kind.ends_with("_output") || kind.ends_with("_response") => Class::Input,
+            Some(kind) if dialect == Dialect::OpenaiResponses && kind.ends_with("_call") => Class::Answer,
+            _ => Class::Input,
+        }
+    }
 }
 
 /// The fields of a message, content or input item, of all dialects, that say what it is. A field of the wrong type counts
@@ -87,18 +106,7 @@ impl<'a> Item<'a> {
     }
 
     pub(super) fn class(&self, dialect: Dialect) -> Class {
-        match text(self.role).as_deref() {
-            Some("system" | "developer") => return Class::Instructions,
-            Some("assistant" | "model") => return Class::Answer,
-            Some(_) => return Class::Input,
-            None => {}
-        }
-        match text(self.kind).as_deref() {
-            Some("reasoning" | "compaction" | "item_reference") => Class::Reasoning,
-            Some(kind) if kind.ends_with("_output") || kind.ends_with("_response") => Class::Input,
-            Some(kind) if dialect == Dialect::OpenaiResponses && kind.ends_with("_call") => Class::Answer,
-            _ => Class::Input,
-        }
+        Class::of(text(self.role).as_deref(), text(self.kind).as_deref(), dialect)
     }
 
     pub(super) fn add_to(&self, answer: &mut Answer) {

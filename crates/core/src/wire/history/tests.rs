@@ -2,6 +2,8 @@ mod growth;
 
 use std::collections::HashMap;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::wire::ToolCall;
 
@@ -24,6 +26,45 @@ fn reply(text: &str, calls: &[(&str, &str, &str)]) -> Reply {
         arguments: (*arguments).into(),
     };
     Reply { text: text.into(), tool_calls: calls.iter().map(call).collect(), ..Reply::default() }
+}
+
+proptest! {
+    #[test]
+    fn an_item_read_quickly_is_the_same(
+        members in proptest::collection::vec(
+            (
+                prop_oneof!["role", "type", "content", "id", "call_id", "parts"],
+                prop_oneof![
+                    r#""(user|system|developer|assistant|model|tool|message|reasoning|shell_call|shell_call_output)""#,
+                    r#"(null|true|7|0\.5|\{"a":1\}|\["b"\]|"\\n"|"\\u0061"|"word")"#,
+                ],
+            ),
+            0..6,
+        ),
+    ) {
+        let members: Vec<String> = members.iter().map(|(key, value)| format!("\"{key}\" : {value}")).collect();
+        let text = format!("{{{}}}", members.join(","));
+        let raw: &RawValue = serde_json::from_str(&text).unwrap();
+        for dialect in [Dialect::OpenaiChat, Dialect::OpenaiResponses] {
+            let Ok((class, hash)) = quickly(raw, dialect) else { continue };
+            prop_assert_eq!(Item::read(raw).map(|item| item.class(dialect)), Some(class));
+            prop_assert_eq!(hash, if class == Class::Input { canonical_item(raw) } else { 0 });
+        }
+    }
+}
+
+#[test]
+fn ordinary_items_are_read_quickly() {
+    for (text, class) in [
+        (r#"{"role":"user","content":"go"}"#, Class::Input),
+        (r#"{"content":[{"type":"text","text":"go"}],"role":"tool","tool_call_id":"c"}"#, Class::Input),
+        (r#"{"role":"system","content":"s"}"#, Class::Instructions),
+        (r#"{"role":"assistant","content":null}"#, Class::Answer),
+        (r#"{"type":"reasoning","id":"r"}"#, Class::Reasoning),
+    ] {
+        let raw: &RawValue = serde_json::from_str(text).unwrap();
+        assert_eq!(quickly(raw, Dialect::OpenaiResponses).map(|(class, _)| class), Ok(class), "{text}");
+    }
 }
 
 #[test]
