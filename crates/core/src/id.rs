@@ -173,9 +173,15 @@ fn own_part(id: &str) -> &str {
     split_key(split_command(id).0).0
 }
 
+/// Most ids have no such sign, and every answer asks.
+fn split_last(id: &str) -> Option<(&str, &str)> {
+    let at = memchr::memrchr(b'#', id.as_bytes())?;
+    Some((&id[..at], &id[at + 1..]))
+}
+
 /// A run id in two: without the command that it is in, and that command.
 fn split_command(id: &str) -> (&str, Option<&str>) {
-    match id.rsplit_once('#') {
+    match split_last(id) {
         Some((own, command)) if is_command_id(command) => (own, Some(command)),
         _ => (id, None),
     }
@@ -183,7 +189,7 @@ fn split_command(id: &str) -> (&str, Option<&str>) {
 
 /// A run id without a command in two: as its caller knows it, and the key behind it.
 fn split_key(id: &str) -> (&str, Option<&str>) {
-    match id.rsplit_once('#') {
+    match split_last(id) {
         Some((own, key)) if is_key_id(key) => (own, Some(key)),
         _ => (id, None),
     }

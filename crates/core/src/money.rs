@@ -104,32 +104,27 @@ pub struct Spelled {
 /// A sign, ten digits of dollars, a point, nine of what is left.
 const SPELLED_BYTES: usize = 21;
 const PLACES: usize = 9;
+/// Nano-dollars of a dollar.
+const NANO: u64 = 1_000_000_000;
 
 impl NanoUsd {
     /// Dollars with at least two decimal places and no trailing zeros beyond.
     #[must_use]
     pub fn spelled(self) -> Spelled {
+        let (dollars, rest) = (self.0.unsigned_abs() / NANO, self.0.unsigned_abs() % NANO);
         let mut text = [b'0'; SPELLED_BYTES];
-        let (point, mut rest) = (SPELLED_BYTES - PLACES - 1, self.0.unsigned_abs());
+        let point = SPELLED_BYTES - PLACES - 1;
+        // With a one in front, so that no zero is left out; then the point takes its place.
+        text[point..].copy_from_slice(itoa::Buffer::new().format(NANO + rest).as_bytes());
         text[point] = b'.';
-        let mut end = point + 3;
-        for at in (point + 1..SPELLED_BYTES).rev() {
-            let digit = (rest % 10) as u8;
-            rest /= 10;
-            text[at] += digit;
-            if digit > 0 {
-                end = end.max(at + 1);
-            }
+        let mut end = SPELLED_BYTES;
+        while end > point + 3 && text[end - 1] == b'0' {
+            end -= 1;
         }
-        // One digit stands before the point, also of nothing.
-        let mut start = point - 1;
-        text[start] += (rest % 10) as u8;
-        rest /= 10;
-        while rest > 0 {
-            start -= 1;
-            text[start] += (rest % 10) as u8;
-            rest /= 10;
-        }
+        let mut before = itoa::Buffer::new();
+        let before = before.format(dollars).as_bytes();
+        let mut start = point - before.len();
+        text[start..point].copy_from_slice(before);
         if self.0 < 0 {
             start -= 1;
             text[start] = b'-';
@@ -142,7 +137,13 @@ impl Spelled {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.text[self.start..self.end]).unwrap_or_default()
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    /// The same as bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[self.start..self.end]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Event, RunRecord};
+use super::{Ending, Event, EventKind, RunOrigin, RunRecord};
 use crate::json::{put_flag, put_number, put_text};
 use crate::usage::Usage;
 
@@ -19,7 +19,7 @@ impl Event {
         put_text(out, &self.id);
         out.extend_from_slice(b",\"at\":");
         put_number(out, self.at.0);
-        put(out, ",\"kind\":", &self.kind)?;
+        put_name(out, b",\"kind\":\"", self.kind.name());
         out.extend_from_slice(b",\"agent\":");
         put_text(out, self.agent.as_str());
         put_optional_text(out, ",\"key\":", self.key.as_deref());
@@ -29,7 +29,7 @@ impl Event {
         }
         out.extend_from_slice(b",\"provider\":");
         put_text(out, &self.provider);
-        put(out, ",\"dialect\":", &self.dialect)?;
+        put_name(out, b",\"dialect\":\"", self.dialect.name());
         out.extend_from_slice(b",\"path\":");
         put_text(out, &self.path);
         put_optional_text(out, ",\"model\":", self.model.as_deref());
@@ -37,7 +37,7 @@ impl Event {
         put_flag(out, self.stream);
         out.extend_from_slice(b",\"status\":");
         put_number(out, self.status);
-        put(out, ",\"ending\":", &self.ending)?;
+        put_name(out, b",\"ending\":\"", self.ending.name());
         out.extend_from_slice(b",\"total_ms\":");
         put_number(out, self.total_ms);
         if let Some(ms) = self.first_byte_ms {
@@ -70,7 +70,10 @@ impl Event {
         }
         put_optional(out, ",\"dlp\":", self.dlp.as_ref())?;
         put_optional(out, ",\"level\":", self.level.as_ref())?;
-        put_optional(out, ",\"evidence\":", self.evidence.as_ref())?;
+        if let Some(evidence) = &self.evidence {
+            out.extend_from_slice(b",\"evidence\":");
+            evidence.put_json(out);
+        }
         put_optional(out, ",\"saved\":", self.saved.as_ref())?;
         put_optional_text(out, ",\"error\":", self.error.as_deref());
         put_optional(out, ",\"act\":", self.act.as_ref())?;
@@ -90,9 +93,51 @@ impl RunRecord {
         out.extend_from_slice(b",\"step\":");
         put_number(out, self.step);
         put_optional_text(out, ",\"parent\":", self.parent.as_ref().map(|parent| parent.as_str()));
-        put(out, ",\"origin\":", &self.origin)?;
+        put_name(out, b",\"origin\":\"", self.origin.name());
         out.push(b'}');
         Ok(())
+    }
+}
+
+/// Names as serde has them.
+impl EventKind {
+    fn name(self) -> &'static str {
+        match self {
+            EventKind::LlmCall => "llm_call",
+            EventKind::Request => "request",
+            EventKind::Admin => "admin",
+            EventKind::RunKilled => "run_killed",
+            EventKind::KillSwitch => "kill_switch",
+            EventKind::Budget => "budget",
+        }
+    }
+}
+
+impl Ending {
+    fn name(self) -> &'static str {
+        match self {
+            Ending::Complete => "complete",
+            Ending::UpstreamError => "upstream_error",
+            Ending::UpstreamGone => "upstream_gone",
+            Ending::TimedOut => "timed_out",
+            Ending::ClientGone => "client_gone",
+            Ending::Refused => "refused",
+            Ending::Killed => "killed",
+            Ending::CutOff => "cut_off",
+            Ending::Lost => "lost",
+        }
+    }
+}
+
+impl RunOrigin {
+    fn name(self) -> &'static str {
+        match self {
+            RunOrigin::Declared => "declared",
+            RunOrigin::Session => "session",
+            RunOrigin::Previous => "previous",
+            RunOrigin::Trace => "trace",
+            RunOrigin::Conversation => "conversation",
+        }
     }
 }
 
@@ -116,6 +161,13 @@ fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     out.push(b'}');
 }
 
+/// A plain word, in the quotes that `before` opens.
+fn put_name(out: &mut Vec<u8>, before: &[u8], name: &str) {
+    out.extend_from_slice(before);
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'"');
+}
+
 /// A value as serde writes it, behind its name.
 fn put(out: &mut Vec<u8>, name: &str, value: &impl Serialize) -> serde_json::Result<()> {
     out.extend_from_slice(name.as_bytes());
@@ -137,17 +189,54 @@ fn put_optional_text(out: &mut Vec<u8>, name: &str, text: Option<&str>) {
 mod tests {
     use super::*;
     use crate::dlp::Sightings;
-    use crate::event::{Act, ActKind, EventKind, RunOrigin, WouldBlock};
+    use crate::event::{Act, ActKind, WouldBlock};
     use crate::id::RunId;
     use crate::loops::StepEvidence;
     use crate::money::NanoUsd;
     use crate::time::Timestamp;
+    use crate::wire::Dialect;
 
     fn agrees(event: &Event) {
         let mut written = b"before ".to_vec();
         assert!(event.write_json(&mut written));
         let expected = format!("before {}", serde_json::to_string(event).unwrap());
         assert_eq!(String::from_utf8(written).unwrap(), expected);
+    }
+
+    #[test]
+    fn every_word_is_written_as_serde_writes_it() {
+        let word = |kind, dialect, ending, origin| {
+            let run = RunRecord { id: RunId::parse("r").unwrap(), step: 1, parent: None, origin };
+            let event = Event::new("req_1".into(), Timestamp(1), kind);
+            agrees(&Event { dialect, ending, run: Some(run), ..event });
+        };
+        let kinds = ["llm_call", "request", "admin", "run_killed", "kill_switch", "budget"];
+        let dialects = [
+            Dialect::OpenaiChat,
+            Dialect::OpenaiCompletions,
+            Dialect::OpenaiResponses,
+            Dialect::OpenaiEmbeddings,
+            Dialect::Anthropic,
+            Dialect::Gemini,
+            Dialect::Opaque,
+        ];
+        let endings = [
+            Ending::Complete,
+            Ending::UpstreamError,
+            Ending::UpstreamGone,
+            Ending::TimedOut,
+            Ending::ClientGone,
+            Ending::Refused,
+            Ending::Killed,
+            Ending::CutOff,
+            Ending::Lost,
+        ];
+        let origins =
+            [RunOrigin::Declared, RunOrigin::Session, RunOrigin::Previous, RunOrigin::Trace, RunOrigin::Conversation];
+        for nth in 0..endings.len() {
+            let kind = serde_json::from_value(kinds[nth % kinds.len()].into()).unwrap();
+            word(kind, dialects[nth % dialects.len()], endings[nth], origins[nth % origins.len()]);
+        }
     }
 
     #[test]
@@ -192,6 +281,9 @@ mod tests {
             })),
             ..event
         };
+        for length in 0..40 {
+            agrees(&Event { evidence: StepEvidence::from_bytes(&vec![0xa7; length]), ..full.clone() });
+        }
         agrees(&full);
     }
 }

@@ -159,6 +159,10 @@ impl<'a> Call<'a> {
 fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    let inner = value?.get().strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
     json::from_str::<Text<'_>>(value?.get()).ok().map(|t| t.0)
 }
 

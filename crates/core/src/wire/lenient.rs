@@ -152,7 +152,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
                 let mut items = Vec::new();
                 while items.len() < limits::REPLY_LIST_ITEMS {
                     match seq.next_element::<Maybe<T>>()? {
-                        Some(item) => items.extend(item.0),
+                        Some(item) => {
+                            // As a rule there is one, and some are large.
+                            items.reserve_exact(usize::from(items.is_empty() && item.0.is_some()));
+                            items.extend(item.0);
+                        }
                         None => return Ok(List(items)),
                     }
                 }

@@ -29,11 +29,14 @@ pub struct Metadata<'a> {
     pub warning: Option<&'a str>,
 }
 
+/// The object has so many bytes as a rule.
+const ROOM: usize = 320;
+
 impl Metadata<'_> {
     /// The object as a JSON field, with its key: `"sprag":{…}`; a second time under each name in `also`.
     #[must_use]
     pub fn to_field(&self, also: &[&str]) -> String {
-        let mut field = Vec::with_capacity(320);
+        let mut field = Vec::with_capacity(ROOM * (1 + also.len()));
         field.extend_from_slice(b"\"sprag\":");
         let start = field.len();
         self.put(&mut field);
@@ -80,7 +83,7 @@ impl Metadata<'_> {
 /// An amount as JSON has it.
 fn put_amount(out: &mut Vec<u8>, amount: Option<NanoUsd>) {
     match amount {
-        Some(amount) => out.extend_from_slice(amount.spelled().as_str().as_bytes()),
+        Some(amount) => out.extend_from_slice(amount.spelled().as_bytes()),
         None => out.extend_from_slice(b"null"),
     }
 }

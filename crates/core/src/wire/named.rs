@@ -11,7 +11,11 @@ use crate::limits::FALLBACK_MODELS;
 /// The model that a path names: `/models/NAME:method` and `/deployments/NAME/…`. Providers do not look for it in the
 /// body then.
 pub(super) fn model_in_path(dialect: Dialect, path: &str) -> Option<Cow<'_, str>> {
-    let after = |marker: &str| path.split_once(marker).map(|(_, rest)| rest);
+    // Paths are short: a search that has to be prepared takes longer than this one.
+    let after = |marker: &str| {
+        let at = path.as_bytes().windows(marker.len()).position(|window| window == marker.as_bytes())?;
+        path.get(at + marker.len()..)
+    };
     let name = match dialect {
         Dialect::Gemini => {
             let named = after("/models/").or_else(|| path.rsplit('/').next())?;

@@ -80,6 +80,17 @@ impl StepEvidence {
         &self.0
     }
 
+    /// Appends it to `out` as JSON.
+    pub(crate) fn put_json(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        let start = out.len();
+        out.resize(start + 4 * self.0.len().div_ceil(3), 0);
+        // There is room for all of it.
+        let written = BASE64_STANDARD_NO_PAD.encode_slice(&self.0, &mut out[start..]).unwrap_or(0);
+        out.truncate(start + written);
+        out.push(b'"');
+    }
+
     /// What a person is shown of it; None where the request finished no step. `request` is its number.
     #[must_use]
     pub fn facts(&self, request: u32) -> Option<StepFacts> {
@@ -104,7 +115,8 @@ impl StepEvidence {
         let name = seen.step.and_then(|step| names.get(step.tool_name?));
         let flags = [(seen.step.is_some(), flag::STEP), (seen.is_retry, flag::RETRY), (name.is_some(), flag::NAMED)];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum::<u8>();
-        let mut bytes = Vec::with_capacity(192);
+        // Without a step there are but three numbers, small ones as a rule.
+        let mut bytes = Vec::with_capacity(if seen.step.is_some() { 192 } else { 3 });
         bytes.push(FORM | flags);
         put_number(&mut bytes, u64::from(seen.asked_again));
         put_number(&mut bytes, u64::from(seen.compactions));
