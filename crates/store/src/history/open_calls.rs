@@ -3,8 +3,9 @@
 //! A call is put down before it is forwarded, and its event takes it out again. What is left when a process starts was
 //! under way when an earlier one died: nobody knows what it cost, so it is charged what was set aside for it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use serde::{Deserialize, Serialize};
 use sprag_core::event::{Ending, Event, EventKind, RunRecord};
@@ -13,6 +14,7 @@ use sprag_core::json::{put_number, put_text};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_core::wire::Dialect;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::rows;
 use super::tally::Tally;
@@ -81,7 +83,8 @@ impl OpenCall {
 pub(super) struct Journal {
     /// Ids in the table.
     stored: HashSet<String>,
-    opened: BTreeMap<String, OpenCall>,
+    /// By a hash of their ids: most are over before the batch is, and are put nowhere.
+    opened: HashMap<u128, Box<OpenCall>, RandomState>,
     /// Ids in the table whose calls are over.
     closed: Vec<String>,
 }
@@ -90,16 +93,20 @@ impl Journal {
     pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Journal> {
         let mut ids = connection.prepare_cached("SELECT id FROM open_calls")?;
         let stored = ids.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-        Ok(Journal { stored, opened: BTreeMap::new(), closed: Vec::new() })
+        Ok(Journal { stored, opened: HashMap::default(), closed: Vec::new() })
     }
 
-    pub(super) fn open(&mut self, call: OpenCall) {
-        self.opened.insert(call.id.clone(), call);
+    pub(super) fn open(&mut self, call: Box<OpenCall>) {
+        self.opened.insert(xxh3_128(call.id.as_bytes()), call);
     }
 
     pub(super) fn close(&mut self, id: &str) {
-        self.opened.remove(id);
-        if let Some(id) = self.stored.take(id) {
+        if !self.opened.is_empty() {
+            self.opened.remove(&xxh3_128(id.as_bytes()));
+        }
+        if !self.stored.is_empty()
+            && let Some(id) = self.stored.take(id)
+        {
             self.closed.push(id);
         }
     }
@@ -112,7 +119,11 @@ impl Journal {
         }
         let mut is_over = connection.prepare_cached("SELECT 1 FROM events WHERE id = ?1")?;
         let mut upsert = connection.prepare_cached(UPSERT)?;
-        for (id, call) in &self.opened {
+        // In the order of their ids, so that the same lines always make the same rows.
+        let mut opened: Vec<&OpenCall> = self.opened.values().map(Box::as_ref).collect();
+        opened.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        for call in opened {
+            let id = &call.id;
             // A line may come after its event: when a file is read a second time.
             if is_over.query_row([id], |_| Ok(())).optional()?.is_none() {
                 upsert.execute((id, call.reserved.0, rows::json(Some(call))))?;

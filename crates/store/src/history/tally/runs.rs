@@ -5,12 +5,12 @@ use sprag_core::event::{Event, RunRecord};
 use sprag_core::id::{AgentName, RunId};
 
 use super::Sums;
-use crate::history::values::{Values, rows_of, word_in};
+use crate::history::values::{Row, Values, rows_of};
 
 /// Rows of one statement: see [`crate::history::insert`].
 const RUNS_AT_ONCE: usize = 16;
-/// Values of one row.
-const VALUES: usize = 18;
+/// One row, of all columns in the order of the table: see [`crate::history::insert`].
+const ROW: &str = "NULL, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL, NULL, ?";
 
 /// What a batch adds to a run.
 pub(super) struct RunSums {
@@ -68,9 +68,8 @@ pub(super) struct RunUpsert<'t> {
 
 impl<'t> RunUpsert<'t> {
     pub(super) fn new(transaction: &'t Transaction<'_>) -> rusqlite::Result<RunUpsert<'t>> {
-        let upsert =
-            |rows: usize| transaction.prepare_cached(&format!("INSERT {INTO} {} {ADD}", rows_of(VALUES, rows)));
-        let many_new = format!("INSERT OR IGNORE {INTO} {}", rows_of(VALUES, RUNS_AT_ONCE));
+        let upsert = |rows: usize| transaction.prepare_cached(&format!("INSERT {INTO} {} {ADD}", rows_of(ROW, rows)));
+        let many_new = format!("INSERT OR IGNORE {INTO} {}", rows_of(ROW, RUNS_AT_ONCE));
         Ok(RunUpsert {
             one: upsert(1)?,
             many: upsert(RUNS_AT_ONCE)?,
@@ -87,11 +86,15 @@ impl<'t> RunUpsert<'t> {
         agent: &AgentName,
         runs: impl Iterator<Item = &'a RunSums>,
     ) -> rusqlite::Result<i64> {
-        let (beginning, going_on): (Vec<&RunSums>, Vec<&RunSums>) = runs.partition(|run| run.is_beginning);
+        let (mut beginning, going_on): (Vec<&RunSums>, Vec<&RunSums>) = runs.partition(|run| run.is_beginning);
+        // Two of the indexes are by this time, and grow at their end.
+        beginning.sort_by_key(|run| run.sums.last_at);
         let mut new = 0;
         let (chunks, rest) = beginning.as_chunks::<RUNS_AT_ONCE>();
+        let mut held = None;
         for chunk in chunks {
-            new += self.insert(agent, chunk)?;
+            new += self.insert(agent, chunk, held)?;
+            held = Some(chunk);
         }
         for run in rest {
             new += upsert(&mut self.one, agent, &[run], &mut self.word)?;
@@ -107,8 +110,17 @@ impl<'t> RunUpsert<'t> {
     }
 
     /// Inserts runs, and adds to those that have a row after all: a name that is used again, or a run that was killed before its first step.
-    fn insert(&mut self, agent: &AgentName, runs: &[&RunSums; RUNS_AT_ONCE]) -> rusqlite::Result<i64> {
-        put_rows(&mut self.many_new, agent, runs, &mut self.word)?;
+    /// `held` are those that the statement was used for just before.
+    fn insert(
+        &mut self,
+        agent: &AgentName,
+        runs: &[&RunSums; RUNS_AT_ONCE],
+        held: Option<&[&RunSums; RUNS_AT_ONCE]>,
+    ) -> rusqlite::Result<i64> {
+        let mut values = Values::of(&mut self.many_new);
+        for (place, run) in runs.iter().enumerate() {
+            put_run(&mut values, agent, run, held.map(|held| held[place]), &mut self.word)?;
+        }
         let inserted = self.many_new.raw_execute()?;
         let mut new = i64::try_from(inserted).unwrap_or(i64::MAX);
         if inserted < RUNS_AT_ONCE {
@@ -127,29 +139,33 @@ impl<'t> RunUpsert<'t> {
     }
 }
 
-fn put_rows(
-    statement: &mut CachedStatement<'_>,
+/// Puts the columns of a run. `held` is a run of the same agent, whose values the statement holds in these places.
+fn put_run<'r>(
+    values: &mut Values<'_, '_>,
     agent: &AgentName,
-    runs: &[&RunSums],
+    run: &'r RunSums,
+    held: Option<&'r RunSums>,
     word: &mut Vec<u8>,
 ) -> rusqlite::Result<()> {
-    let mut values = Values::of(statement);
-    for run in runs {
-        let s = &run.sums;
-        values.put(agent.as_str())?;
-        values.put(run.record.id.as_str())?;
-        values.put(run.record.parent.as_ref().map(RunId::as_str))?;
-        values.put(word_in(word, &run.record.origin))?;
-        values.put(&run.provider)?;
-        values.put(&run.model)?;
-        for sum in [s.steps, s.input, s.cached, s.output, s.cost_nano, s.unpriced, s.estimated, s.blocked, s.errors] {
-            values.put(sum)?;
-        }
-        for more in [s.first_at, s.last_at, s.saved_nano] {
-            values.put(more)?;
-        }
-    }
-    Ok(())
+    let mut row = Row::new(values, run, held, word);
+    row.put(|_| agent.as_str())?;
+    row.put(|run| run.record.id.as_str())?;
+    row.put(|run| run.record.parent.as_ref().map(RunId::as_str))?;
+    row.put_word(|run| Some(run.record.origin))?;
+    row.put(|run| &run.provider)?;
+    row.put(|run| &run.model)?;
+    row.put(|run| run.sums.steps)?;
+    row.put(|run| run.sums.input)?;
+    row.put(|run| run.sums.cached)?;
+    row.put(|run| run.sums.output)?;
+    row.put(|run| run.sums.cost_nano)?;
+    row.put(|run| run.sums.unpriced)?;
+    row.put(|run| run.sums.estimated)?;
+    row.put(|run| run.sums.blocked)?;
+    row.put(|run| run.sums.errors)?;
+    row.put(|run| run.sums.first_at)?;
+    row.put(|run| run.sums.last_at)?;
+    row.put(|run| run.sums.saved_nano)
 }
 
 /// Says how many had no step before.
@@ -159,7 +175,10 @@ fn upsert(
     runs: &[&RunSums],
     word: &mut Vec<u8>,
 ) -> rusqlite::Result<i64> {
-    put_rows(statement, agent, runs, word)?;
+    let mut values = Values::of(statement);
+    for run in runs {
+        put_run(&mut values, agent, run, None, word)?;
+    }
     let mut written = statement.raw_query();
     let mut new = 0;
     while let Some(row) = written.next()? {
@@ -174,8 +193,9 @@ fn upsert(
 }
 
 const INTO: &str = "
-INTO runs (agent, run_id, parent, origin, provider, model, steps, input_tokens, cached_tokens, output_tokens,
-    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, saved_nano) VALUES";
+INTO runs (seq, agent, run_id, parent, origin, status, provider, model, steps, input_tokens, cached_tokens, output_tokens,
+    cost_nano, unpriced_steps, estimated_steps, blocked, errors, first_at, last_at, kill_reason, kill_by, kill_at,
+    kill_expires_at, kill_proof, saved_nano) VALUES";
 
 // For `min` see the other sums.
 const ADD: &str = "
