@@ -262,7 +262,7 @@ impl Ticket {
     pub(crate) fn mark_permitted(&mut self, advice: &Advice) {
         self.warning.clone_from(&advice.warning);
         if let Some(open) = self.open_call() {
-            self.app.history.note_opened(&open);
+            self.app.history.note_opened(open);
         }
     }
 

@@ -78,7 +78,7 @@ impl EmbeddedHistory {
         })
     }
 
-    pub(super) fn opened(&self, call: &OpenCall, when: When) -> bool {
+    pub(super) fn opened(&self, call: OpenCall, when: When) -> bool {
         let (is_open, is_file_closed) = self.spool.open_call(call, when);
         self.wake_if(is_file_closed);
         is_open

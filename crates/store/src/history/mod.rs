@@ -143,12 +143,12 @@ impl History {
     /// True when it survives the end of the process. False when there is no room or the disk takes nothing: the call may
     /// go on, only a crash would lose its money.
     pub fn opened(&self, call: &OpenCall) -> bool {
-        self.own().opened(call, When::Now)
+        self.own().opened(call.clone(), When::Now)
     }
 
     /// The same, but true before it is so: it survives the end of the process from the next [`History::write_out`] on, which the caller
     /// sees to. Calls that go side by side share one write.
-    pub fn note_opened(&self, call: &OpenCall) -> bool {
+    pub fn note_opened(&self, call: OpenCall) -> bool {
         self.own().opened(call, When::Together)
     }
 

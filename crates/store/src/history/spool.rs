@@ -138,9 +138,9 @@ impl Spool {
     }
 
     /// Writes down that a call is under way, if there is room. The second value is that of [`Spool::record`].
-    pub(super) fn open_call(&self, call: &OpenCall, when: When) -> (bool, bool) {
+    pub(super) fn open_call(&self, call: OpenCall, when: When) -> (bool, bool) {
         LINE.with_borrow_mut(|line| {
-            let is_written = write_open(line, call) && line.len() <= EVENT_LINE_BYTES + 1;
+            let is_written = write_open(line, &call) && line.len() <= EVENT_LINE_BYTES + 1;
             let outcome = with_lock(&self.writer, |writer| {
                 let closed_before = writer.closed.len();
                 let has_room = is_written && writer.total_bytes() + line.len() as u64 <= self.max_bytes;
@@ -241,13 +241,13 @@ impl Spool {
 }
 
 impl Writer {
-    fn open_call(&mut self, dir: &Path, call: &OpenCall, line: &[u8], when: When) -> bool {
+    fn open_call(&mut self, dir: &Path, call: OpenCall, line: &[u8], when: When) -> bool {
         let id = xxh3_128(call.id.as_bytes());
         let is_one_too_many = self.open.len() >= OPEN_CALLS && !self.open.contains(&id);
         if self.problem.is_some() || is_one_too_many {
             return false;
         }
-        let said = self.kept.has_room(line.len()).then(|| Line::Open(Box::new(call.clone())));
+        let said = self.kept.has_room(line.len()).then(|| Line::Open(Box::new(call)));
         // Before it is written: should that fail, alone or together with others, it is taken out again.
         let is_new = self.open.insert(id);
         if let Err(error) = self.append(dir, line, said, when) {

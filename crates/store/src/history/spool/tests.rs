@@ -135,8 +135,8 @@ fn opening(id: &str) -> OpenCall {
 fn a_call_is_open_from_its_line_to_its_event() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
-    assert_eq!(spool.open_call(&opening("a"), When::Now), (true, false));
-    assert_eq!(spool.open_call(&opening("a"), When::Now), (true, false), "again, with another amount");
+    assert_eq!(spool.open_call(opening("a"), When::Now), (true, false));
+    assert_eq!(spool.open_call(opening("a"), When::Now), (true, false), "again, with another amount");
     assert_eq!(spool.status().open_calls, 1);
     spool.record(&step("a", "r", 1), When::Now);
     assert_eq!(ids_in(&spool), ["open a", "open a", "a"]);
@@ -148,11 +148,11 @@ fn open_calls_are_bounded() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
     with_lock(&spool.writer, |writer| writer.open.extend(1..OPEN_CALLS as u128));
-    assert!(spool.open_call(&opening("a"), When::Now).0, "at the bound");
-    assert!(!spool.open_call(&opening("b"), When::Now).0, "one past it");
-    assert!(spool.open_call(&opening("a"), When::Now).0, "a known one takes no room");
+    assert!(spool.open_call(opening("a"), When::Now).0, "at the bound");
+    assert!(!spool.open_call(opening("b"), When::Now).0, "one past it");
+    assert!(spool.open_call(opening("a"), When::Now).0, "a known one takes no room");
     spool.record(&step("a", "r", 1), When::Now);
-    assert!(spool.open_call(&opening("b"), When::Now).0, "room again");
+    assert!(spool.open_call(opening("b"), When::Now).0, "room again");
     assert_eq!(spool.status().unopened, 1);
 }
 
@@ -161,9 +161,9 @@ fn beginnings_are_not_held_in_memory() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(&dir.path().join("spool"), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
     fs::remove_dir(dir.path().join("spool")).unwrap();
-    assert!(!spool.open_call(&opening("a"), When::Now).0);
+    assert!(!spool.open_call(opening("a"), When::Now).0);
     assert!(spool.status().problem.is_some());
-    assert!(!spool.open_call(&opening("a"), When::Now).0);
+    assert!(!spool.open_call(opening("a"), When::Now).0);
     assert_eq!((spool.status().held_bytes, spool.status().open_calls, spool.status().unopened), (0, 0, 2));
     assert_eq!(spool.record(&step("a", "r", 1), When::Now).0, Recorded::Held, "the money of its end is");
 }
@@ -172,7 +172,7 @@ fn beginnings_are_not_held_in_memory() {
 fn a_call_whose_event_was_lost_stays_open() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(&dir.path().join("spool"), u64::MAX, 1).unwrap();
-    assert!(spool.open_call(&opening("a"), When::Now).0);
+    assert!(spool.open_call(opening("a"), When::Now).0);
     fs::remove_dir_all(dir.path().join("spool")).unwrap();
     spool.record(&step("first", "r", 1), When::Now);
     with_lock(&spool.writer, |writer| writer.held.resize(SPOOL_HELD_BYTES, b'\n'));
@@ -185,7 +185,7 @@ fn what_is_kept_in_memory_is_what_the_file_says() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
     for number in 1..4 {
-        assert!(spool.open_call(&opening(&number.to_string()), When::Now).0);
+        assert!(spool.open_call(opening(&number.to_string()), When::Now).0);
         spool.record(&step(&number.to_string(), "r", number), When::Now);
     }
     spool.record(&request("4"), When::Now);
@@ -216,7 +216,7 @@ fn a_file_with_a_line_in_its_short_form_is_read_back() {
 fn what_is_noted_is_written_together_and_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(dir.path(), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
-    assert!(spool.open_call(&opening("a"), When::Together).0);
+    assert!(spool.open_call(opening("a"), When::Together).0);
     assert_eq!(spool.record(&step("b", "r", 1), When::Together), (Recorded::Whole, false));
     assert!(segment::list(dir.path()).unwrap().is_empty(), "not yet");
     let status = spool.status();
@@ -267,7 +267,7 @@ fn what_was_noted_and_cannot_be_written_leaves_its_money() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(&dir.path().join("spool"), u64::MAX, SPOOL_SEGMENT_BYTES).unwrap();
     fs::remove_dir(dir.path().join("spool")).unwrap();
-    assert!(spool.open_call(&opening("a"), When::Together).0);
+    assert!(spool.open_call(opening("a"), When::Together).0);
     assert_eq!(spool.record(&step("b", "r", 1), When::Together).0, Recorded::Whole);
     spool.write_out();
     let status = spool.status();
@@ -284,7 +284,7 @@ fn what_was_noted_and_cannot_be_written_leaves_its_money() {
 fn a_noted_event_that_is_lost_leaves_its_call_open() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(&dir.path().join("spool"), u64::MAX, 1).unwrap();
-    assert!(spool.open_call(&opening("a"), When::Now).0);
+    assert!(spool.open_call(opening("a"), When::Now).0);
     fs::remove_dir_all(dir.path().join("spool")).unwrap();
     spool.record(&step("a", "r", 1), When::Together);
     with_lock(&spool.writer, |writer| writer.held.resize(SPOOL_HELD_BYTES, b'\n'));
