@@ -91,8 +91,7 @@ impl<T: Send + 'static> Line<T> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let place = Place {
             line: self,
-            // What a call may do in one turn is bounded by its stages, and not by what others in its row have done.
-            work: Mutex::new(Work::UnderWay(Box::pin(unconstrained(call)))),
+            work: Mutex::new(Work::UnderWay(Box::pin(call))),
             is_ready: AtomicBool::new(true),
             is_in_row: AtomicBool::new(false),
             row: AtomicUsize::new(0),
@@ -192,7 +191,9 @@ impl<T: Send + 'static> Place<T> {
         let waker = Waker::from(Arc::clone(self));
         self.with_work(|work| {
             let Work::UnderWay(call) = work else { return Step::Over };
-            let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(&mut Context::from_waker(&waker))));
+            // What a call may do in one turn is bounded by its stages, and not by what others in its row have done.
+            let turn = || pin!(unconstrained(call.as_mut())).poll(&mut Context::from_waker(&waker));
+            let polled = catch_unwind(AssertUnwindSafe(turn));
             *work = match polled {
                 Ok(Poll::Pending) if self.is_ready.load(Ordering::SeqCst) => return Step::GoesOn,
                 Ok(Poll::Pending) => return Step::Waits,

@@ -130,7 +130,6 @@ pub(crate) async fn pass_on(audience: &Audience, forwarded: Forwarded, mut ticke
     }
     sign(&mut head.headers, audience, ticket.event(), None);
     let patience = Patience::new(provider.timeouts.idle, deadline);
-    let watch = if reader.is_events() { ticket.release_request() } else { watch };
     let observed = Observed::new(body, reader, ticket, audience.clone(), signature, patience, watch);
     Response::from_parts(head, Body::Observed(Box::pin(observed)))
 }
@@ -326,12 +325,15 @@ async fn settle(ticket: &mut Ticket, reader: &Reader) -> Option<Settled> {
 
 fn kind(headers: &HeaderMap) -> Kind {
     let value = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence == "text/event-stream" {
-        Kind::Events
-    } else if essence == "application/json" || essence.ends_with("+json") {
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    let is = |name: &str| essence.eq_ignore_ascii_case(name);
+    let at = |part: Option<&str>, name: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(name));
+    let ends_with = |name: &str| at(essence.len().checked_sub(name.len()).and_then(|from| essence.get(from..)), name);
+    if is("application/json") || ends_with("+json") {
         Kind::Json
-    } else if essence.is_empty() || essence.starts_with("text/") || essence.ends_with("xml") {
+    } else if is("text/event-stream") {
+        Kind::Events
+    } else if essence.is_empty() || at(essence.get(..5), "text/") || ends_with("xml") {
         Kind::Text
     } else {
         Kind::Other

@@ -1,6 +1,7 @@
 //! The call to the upstream.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -74,7 +75,8 @@ pub(crate) async fn forward(
     let deadline = provider.timeouts.total.map(|total| Instant::now() + total);
     let upstream = app.upstreams.load().get(&provider.name).cloned();
     let upstream = upstream.ok_or_else(|| invalid("the provider was removed while the request ran"))?;
-    let sent = async {
+    // Pinned here, and lent: to be handed on it would be copied, twice.
+    let sent = pin!(async {
         let sent = upstream.send(request);
         match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, sent)
@@ -82,7 +84,7 @@ pub(crate) async fn forward(
                 .unwrap_or_else(|_| Err(NoAnswer::TimedOut(provider.timeouts.total.unwrap_or_default()))),
             None => sent.await,
         }
-    };
+    });
     let mut watch = ticket.watch();
     let answer = match or_killed(sent, watch.as_mut()).await {
         Ok(answer) => answer,

@@ -65,7 +65,8 @@ pub(crate) async fn judge(
     let other_models = call.map_or(named.get(1..), |call| Some(&call.fallback_models)).unwrap_or_default();
     let Opening { agent_in_flight, tree, habits, together, lost } = opening;
     let (counted, mut spending, mut ahead) = match together {
-        Some(Together { rated, repeated, mut spending, looked }) => {
+        Some(together) => {
+            let Together { rated, repeated, mut spending, looked } = *together;
             spending.draw_on(app, &Payer { settings, policy: &policy.policy, tree: &tree }, ticket);
             (Some((rated, repeated)), spending, looked)
         }

@@ -42,10 +42,21 @@ pub struct Observed {
     listener: Option<Listener>,
     stage: Stage,
     patience: Patience,
+    settling_in: SettlingIn,
 }
 
 /// Turns what settling found into the field that is put into the answer.
 pub(crate) type Signature = Box<dyn Fn(&Settled) -> String + Send + Sync>;
+
+/// What a stream does once for the time that it may take, and does not keep its first piece waiting for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SettlingIn {
+    /// When there is nothing to pass on for the first time.
+    Later,
+    /// What was there is on its way to the client.
+    Now,
+    Done,
+}
 
 enum Stage {
     Flowing,
@@ -82,6 +93,7 @@ impl Observed {
     ) -> Observed {
         let (out, trailers) = (VecDeque::new(), None);
         let listener = ticket.listener().filter(|_| reader.is_events());
+        let settling_in = if reader.is_events() { SettlingIn::Later } else { SettlingIn::Done };
         Observed {
             upstream,
             reader,
@@ -94,6 +106,7 @@ impl Observed {
             listener,
             stage: Stage::Flowing,
             patience,
+            settling_in,
         }
     }
 
@@ -132,6 +145,10 @@ impl Observed {
     }
 
     fn poll_upstream(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.settling_in == SettlingIn::Now {
+            self.settling_in = SettlingIn::Done;
+            self.killed = self.ticket.release_request();
+        }
         // What is settled is over, and its last bytes may pass.
         if !self.reader.is_closed()
             && let Some(watch) = &mut self.killed
@@ -147,6 +164,12 @@ impl Observed {
             }
         }
         match Pin::new(&mut self.upstream).poll_frame(cx) {
+            Poll::Pending if self.settling_in == SettlingIn::Later => {
+                // The connection writes what it has, and asks again.
+                self.settling_in = SettlingIn::Now;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             Poll::Pending => {
                 ready!(self.patience.poll_over(cx));
                 self.fail(Ending::TimedOut, "the upstream kept silent for too long");

@@ -48,8 +48,8 @@ pub(crate) struct Opening {
     pub(crate) tree: Vec<RunPlace>,
     /// What the run's calls used so far.
     pub(crate) habits: Habits,
-    /// What all nodes together say of it; absent where this one is on its own.
-    pub(crate) together: Option<Together>,
+    /// What all nodes together say of it; absent where this one is on its own. On its own, because it is large and most calls have none.
+    pub(crate) together: Option<Box<Together>>,
     /// Why it cannot pass while this node is on its own.
     pub(crate) lost: Option<Refusal>,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Begun {
     /// None outside any run.
     pub(crate) run: Option<Counted>,
     pub(crate) agent_in_flight: u32,
-    pub(crate) together: Together,
+    pub(crate) together: Box<Together>,
 }
 
 /// The run of a call, as all nodes together know it.
@@ -176,7 +176,7 @@ pub(crate) async fn begin(
         held: Held::begun(begun.call, watches_agent),
         run,
         agent_in_flight: begun.agent_in_flight,
-        together: Together { rated: begun.rated, repeated: begun.repeat, spending, looked },
+        together: Box::new(Together { rated: begun.rated, repeated: begun.repeat, spending, looked }),
     })))
 }
 

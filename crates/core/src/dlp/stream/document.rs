@@ -12,6 +12,8 @@ use crate::limits::{EVENT_DEPTH, EVENT_VALUES};
 
 /// Names in a path are cut here; they are for people.
 const KEY_IN_PATH: usize = 64;
+/// Most paths are shorter.
+const PATH_BYTES: usize = 48;
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,20 +141,25 @@ impl<'d> Document<'d> {
 
     /// Where a value stands, for people: `choices[0].delta.content`. A name in which something is found is a star.
     pub(super) fn path(&self, node: usize, scanner: &Scanner) -> String {
-        let mut steps = Vec::new();
-        let mut at = node;
-        while let Some(parent) = self.nodes[at].parent {
-            steps.push(match self.key(at) {
+        let above = |node: &usize| self.nodes[*node].parent;
+        // The outermost value has no name.
+        let mut way: Vec<usize> = std::iter::successors(Some(node), above).collect();
+        way.pop();
+        let mut path = String::with_capacity(PATH_BYTES);
+        for &at in way.iter().rev() {
+            match self.key(at) {
                 Some(key) if scanner.scan(&escape::decoded(key), 0, true).findings.is_empty() => {
-                    format!(".{}", String::from_utf8_lossy(key).chars().take(KEY_IN_PATH).collect::<String>())
+                    path.push('.');
+                    path.extend(String::from_utf8_lossy(key).chars().take(KEY_IN_PATH));
                 }
-                Some(_) => ".*".to_owned(),
-                None => format!("[{}]", self.before(at).count()),
-            });
-            at = parent;
+                Some(_) => path.push_str(".*"),
+                None => path.extend(["[", itoa::Buffer::new().format(self.before(at).count()), "]"]),
+            }
         }
-        steps.reverse();
-        steps.concat().trim_start_matches('.').to_owned()
+        match path.starts_with('.') {
+            true => path.trim_start_matches('.').to_owned(),
+            false => path,
+        }
     }
 }
 
