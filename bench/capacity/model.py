@@ -95,7 +95,7 @@ class Need:
     redis_calls: float
     redis_cores: float
     redis_servers: int
-    # With many runs of an agent in an hour, and with few.
+    # The least and the most: calls of many agents take more or less of it than calls of one.
     redis_gib: tuple[float, float]
     redis_mbit: float
     agents_mbit: float
@@ -104,7 +104,7 @@ class Need:
     clickhouse_mbit: float | None
 
 
-def need(of: Constants, rate: float, body_kb: float, answer_kb: float, least_bytes_of_a_run: float) -> Need:
+def need(of: Constants, rate: float, body_kb: float, answer_kb: float, bytes_of_a_run_of_one_agent: float) -> Need:
     """For calls of this size. Idle nodes are a part of it, so the number of nodes is found first."""
     busy = (of.node_us + of.node_us_of_a_kb * body_kb) * rate / 1e6
     # One more, so that a node can be lost or replaced.
@@ -118,7 +118,7 @@ def need(of: Constants, rate: float, body_kb: float, answer_kb: float, least_byt
         redis_calls=each["redis_calls"] * rate,
         redis_cores=each["redis_us"] * rate / 1e6,
         redis_servers=math.ceil(each["redis_us"] * rate / 1e6 / BUSY),
-        redis_gib=(kept_gib(of, rate, least_bytes_of_a_run), kept_gib(of, rate, each["redis_bytes_of_a_run"])),
+        redis_gib=kept_gib(of, rate, bytes_of_a_run_of_one_agent, each["redis_bytes_of_a_run"]),
         redis_mbit=(each["redis_in_bytes"] + each["redis_out_bytes"]) * rate * 8 / 1e6,
         # In and out again, on the side of the agents and on that of the provider.
         agents_mbit=2 * (body_kb + answer_kb) * 1000 * rate * 8 / 1e6,
@@ -128,9 +128,10 @@ def need(of: Constants, rate: float, body_kb: float, answer_kb: float, least_byt
     )
 
 
-def kept_gib(of: Constants, rate: float, bytes_of_a_run: float) -> float:
-    """What Redis holds when as many runs go as come."""
-    return rate / of.steps * KEPT_SECONDS * bytes_of_a_run / 2**30
+def kept_gib(of: Constants, rate: float, *bytes_of_a_run: float) -> tuple[float, float]:
+    """What Redis holds when as many runs go as come: with the smallest of these runs, and with the largest."""
+    least, most = (rate / of.steps * KEPT_SECONDS * size / 2**30 for size in (min(bytes_of_a_run), max(bytes_of_a_run)))
+    return least, most
 
 
 def most_of_one_redis(of: Constants) -> float:

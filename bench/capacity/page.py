@@ -17,6 +17,7 @@ TABLES = {
     "one-redis": lambda results: one_redis(results),
     "one-agent": lambda results: one_agent(results),
     "everybody": lambda results: everybody(results),
+    "reached": lambda results: reached(results),
     "alone": lambda results: alone(results),
     "machine": lambda results: machine(results),
 }
@@ -48,7 +49,7 @@ def one_redis(results: dict) -> str:
     of = tables.several_of(results)
     most = model.most_of_one_redis(of)
     sizes = (results["stages"]["two, one agent"]["redis_bytes_of_a_run"], of.each["redis_bytes_of_a_run"])
-    least, largest = (model.kept_gib(of, most, size) for size in sizes)
+    least, largest = model.kept_gib(of, most, *sizes)
     return (
         f"One Redis is at {model.BUSY:.0%} of its core with **{round(most, -2):,.0f} calls a second**, and holds {least:.1f} to {largest:.1f} GiB then."
     )
@@ -75,6 +76,19 @@ def everybody(results: dict) -> str:
         return f"{text}; the processor time of it was too small to be seen."
     most = round(model.BUSY * 1e6 / more_us, -2)
     return f"{text}, and {more_us:.0f} µs more of Redis for each call: its server is at {model.BUSY:.0%} with **{most:,.0f} calls a second** of all agents."
+
+
+def reached(results: dict) -> str:
+    """What rates were run, and which of the table were not."""
+    one, two, three = (results["stages"][name]["requests_per_second"] for name in ("one", "two", "three"))
+    others = " and ClickHouse" if "clickhouse_us" in results["stages"]["two"] else ""
+    text = f"With Redis{others}, all of it flat out on this machine: one node reached {one:,.0f} calls a second, two nodes {two:,.0f}, three nodes {three:,.0f}."
+    missed = [f"{rate:,}" for rate in tables.RATES if rate > max(two, three)]
+    if not missed:
+        return text
+    *first, last = missed
+    rates = f"{', '.join(first)} and {last}" if first else last
+    return f"{text} **Not run on several nodes: {rates} calls a second.** What the table says of them is the sum of the model."
 
 
 def alone(results: dict) -> str:

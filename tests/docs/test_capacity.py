@@ -69,17 +69,27 @@ def test_what_goes_along_with_a_run_is_taken_from_two_nodes(constants: model.Con
 
 
 def test_what_a_rate_needs(constants: model.Constants) -> None:
-    need = model.need(constants, 10_000, body_kb=40, answer_kb=1, least_bytes_of_a_run=4000)
+    need = model.need(constants, 10_000, body_kb=40, answer_kb=1, bytes_of_a_run_of_one_agent=4000)
     # 1.8 cores at 60 % are one node of four, and one more.
     assert need.nodes == 2
     assert need.node_cores == pytest.approx(1.8 + 2 * 0.001)
     assert need.redis_calls == pytest.approx(20_000 + 2 * 2)
     assert need.redis_servers == 1
     assert need.redis_gib == pytest.approx((500 * 7200 * 4000 / 2**30, 500 * 7200 * 8000 / 2**30))
+    # The least stands first, whichever of the two it is.
+    larger = model.need(constants, 10_000, body_kb=40, answer_kb=1, bytes_of_a_run_of_one_agent=16000)
+    assert larger.redis_gib == pytest.approx((500 * 7200 * 8000 / 2**30, 500 * 7200 * 16000 / 2**30))
     assert need.redis_mbit == pytest.approx(160)
     assert need.agents_mbit == pytest.approx(6560)
     assert need.clickhouse_gb_a_day == pytest.approx(108)
     assert model.most_of_one_redis(constants) == pytest.approx(12_000)
+
+
+def test_rates_that_were_not_made_are_named() -> None:
+    stages = {name: {"requests_per_second": rate} for name, rate in (("one", 12_000), ("two", 9_000), ("three", 11_000))}
+    said = page.reached({"stages": stages})
+    assert "one node reached 12,000 calls a second, two nodes 9,000, three nodes 11,000" in said
+    assert "Not run on several nodes: 100,000 calls a second" in said
 
 
 def test_without_clickhouse_nothing_is_said_of_it() -> None:
