@@ -1,5 +1,9 @@
-"""A real Redis on a free port, and everything that can happen to it."""
+"""A real Redis on a free port, and everything that can happen to it.
 
+SPRAG_TEST_REDIS names the program of another server that takes the same options, such as `valkey-server`.
+"""
+
+import os
 import shutil
 import signal
 import socket
@@ -9,11 +13,12 @@ from pathlib import Path
 from ports import free_port
 from waiting import wait_until
 
-HOW_TO_INSTALL = "redis-server is not installed; `apt-get install redis-server` (scripts/test does it)"
+SERVER = os.environ.get("SPRAG_TEST_REDIS", "redis-server")
+HOW_TO_INSTALL = f"{SERVER} is not there; `apt-get install redis-server` gives one (scripts/test does it)"
 
 
 def is_installed() -> bool:
-    return shutil.which("redis-server") is not None
+    return shutil.which(SERVER) is not None
 
 
 class RedisServer:
@@ -31,7 +36,7 @@ class RedisServer:
         self.start()
 
     def start(self) -> None:
-        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", "."]
+        command = [SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", "."]
         log = (self.directory / "redis.log").open("ab")
         self.process = subprocess.Popen(command + self.options, cwd=self.directory, stdout=log, stderr=log)
         wait_until(self.answers, "Redis to answer")
