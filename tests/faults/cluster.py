@@ -29,6 +29,7 @@ class Setup:
     """Ways are what can be disturbed: to Redis there is one for each node, to ClickHouse one for all."""
 
     nodes: int = 3
+    policy: str = POLICY
     redis: bool = True
     redis_keeps: bool = False
     redis_ways: bool = False
@@ -76,7 +77,7 @@ class Cluster:
             wait_until(self.replica.follows, "the replica to follow")
         events = self.events_config()
         for number in range(self.setup.nodes):
-            config = POLICY + self.state_config() + events
+            config = self.setup.policy + self.state_config() + events
             self.nodes.append(self.kept(Node(number, self.folder / f"node-{number}", self.provider.url, config)))
         if self.setup.small_disk:
             self.disk = self.kept(Disk(self.nodes[0].data))
