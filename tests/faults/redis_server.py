@@ -21,6 +21,11 @@ def is_installed() -> bool:
     return shutil.which(SERVER) is not None
 
 
+def version() -> str:
+    """As in `Redis server v=7.0.15`."""
+    return " ".join(subprocess.run([SERVER, "--version"], capture_output=True, text=True, check=True).stdout.split()[:3])
+
+
 class RedisServer:
     """Keeps what it has on disk only when it is told to: a Redis that was killed comes back empty otherwise."""
 

@@ -40,6 +40,7 @@ def main() -> int:
     if not asked.apart and not redis_server.is_installed():
         parser.error(redis_server.HOW_TO_INSTALL)
     end_after(LONGEST_SECONDS)
+    print("three nodes apart" if asked.apart else f"three nodes, {redis_server.version()}")
     findings = {}
     for name in names:
         began = time.monotonic()
@@ -54,7 +55,7 @@ def main() -> int:
 def tell(name: str, finding: Finding, seconds: float) -> None:
     print(f"{name} ({seconds:.1f} s)")
     for what, promised, measured in finding.rows:
-        print(f"    {what:58} {promised:28} {measured}", flush=True)
+        print(f"    {what:60} {promised:27} {measured}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Many calls at once draw on one budget through all nodes: it is never overspent, and what it has room for is allowed."""
 
 import threading
-from collections import Counter
 
 from call import Call, make
 from cluster import Cluster, Setup
@@ -11,7 +10,7 @@ from together_policy import BUDGET_CENTS, POLICY
 from waiting import wait_until
 
 CALLERS = 500
-# What a call may ask for whose answer costs one cent, where all of it is set aside.
+# What a call asks for whose answer costs one cent, where all of it is set aside.
 CAUTIOUS_CENTS = 5
 # More than any limit here, so that the answer says what is spent.
 MORE_THAN_ALL_CENTS = 10_000_000
@@ -22,34 +21,31 @@ PROMPT = said("[[mock:text yes]]")
 def check(shared: bool) -> Finding:
     finding = Finding()
     with Cluster(Setup(redis=shared, policy=POLICY)) as cluster:
-        draw(cluster, finding, "expected", 1)
-        draw(cluster, finding, "cautious", CAUTIOUS_CENTS)
+        draw(cluster, finding, "expected", "setting aside what they should cost")
+        draw(cluster, finding, "cautious", f"setting aside {CAUTIOUS_CENTS} cents each", most_cents=CAUTIOUS_CENTS)
         # Last, because it lets all streams pass that stand still.
-        draw(cluster, finding, "exact", 1, is_held=True)
+        draw(cluster, finding, "exact", "streams that all stand still", is_held=True)
     return finding
 
 
-def draw(cluster: Cluster, finding: Finding, agent: str, most_cents: int, is_held: bool = False) -> None:
-    """Calls for one cent each. Calls that set aside more than they cost may be refused for the sake of those under way: then there is room
-    afterwards, for as long as one of them fits."""
+def draw(cluster: Cluster, finding: Finding, agent: str, how: str, most_cents: int = 1, is_held: bool = False) -> None:
+    """Each call costs one cent. One that sets aside more may be refused for the sake of those under way: then there is room afterwards,
+    for as long as such a call fits."""
     calls = crowd(cluster, agent, most_cents, is_held)
-    later = 0
+    other = [call.describe() for call in calls if not call.is_answered and call.reason != "budget_exceeded"]
+    assert not other, other[:3]
+    at_once, later = sum(call.is_answered for call in calls), 0
     for node in cluster.nodes:
         while call_once(cluster, agent, node.number, most_cents).is_answered:
             later += 1
-    other = Counter(call.describe() for call in calls if not call.is_answered and call.reason != "budget_exceeded")
-    assert not other, other
-    at_once = sum(call.is_answered for call in calls)
-    spent = sum(bill.agent == agent for bill in cluster.provider.bills())
+    spent = sum(bill.cents for bill in cluster.provider.bills() if bill.agent == agent)
     fits = BUDGET_CENTS - most_cents + 1
-    what = f"{CALLERS} calls at once, {', all under way together' if is_held else f'each asking for {most_cents} cents' }"
-    promised = f"${fits / 100:.2f} of ${BUDGET_CENTS / 100:.2f}"
-    measured = f"${spent / 100:.2f}, {at_once} answers at once and {later} later"
-    finding.add(what, promised, measured, spent == fits and (most_cents > 1 or later == 0))
-    for node in cluster.nodes:
-        told = account(cluster, agent, node.number)
-        if told != (spent, 0):
-            finding.broken.append(f"{what}: node {node.number} says that {told[0]} cents are spent and {told[1]} set aside")
+    accounts = [account(cluster, agent, node.number) for node in cluster.nodes]
+    measured = f"${spent / 100:.2f} in {at_once} calls and {later} later"
+    if set(accounts) != {(spent, 0)}:
+        measured += f"; nodes say {', '.join(f'${cents / 100:.2f} and ${aside / 100:.2f} set aside' for cents, aside in accounts)}"
+    is_kept = spent == fits and (most_cents > 1 or later == 0) and set(accounts) == {(spent, 0)}
+    finding.add(f"{CALLERS} calls at once, {how}", f"${fits / 100:.2f} of ${BUDGET_CENTS / 100:.2f}", measured, is_kept)
 
 
 def crowd(cluster: Cluster, agent: str, most_cents: int, is_held: bool) -> list[Call]:

@@ -15,27 +15,34 @@ ROUNDS = 20
 # Of a run, at each node but the one where it is killed.
 STREAMS = 2
 PROMISED_SECONDS = 1.0
+# With the first stream that a node cuts it loads what it counts tokens with, which on a busy machine takes as long as it takes.
+FIRST_SECONDS = 10.0
 
 
 def check(shared: bool) -> Finding:
     finding = Finding()
-    took: list[float] = []
     with Cluster(Setup(redis=shared, policy=POLICY)) as cluster:
-        for number in range(ROUNDS):
-            cut = seconds_until_cut(cluster, f"run-{number}")
-            took += [seconds for seconds in cut if seconds is not None]
-            if None in cut:
+        first = seconds_until_cut(cluster, "run-0", FIRST_SECONDS if shared else PROMISED_SECONDS)
+        finding.add(f"the first run killed, with {len(first)} streams elsewhere", "cut", told(first), None not in first)
+        took: list[float | None] = []
+        for number in range(1, ROUNDS + 1):
+            took += seconds_until_cut(cluster, f"run-{number}", PROMISED_SECONDS)
+            if None in took:
                 # What is late once is late: no need to wait for the others.
-                finding.broken.append(f"of {len(cut)} streams of a run that was killed, {cut.count(None)} went on")
                 break
-    measured = f"median {milliseconds(statistics.median(took))}, worst {milliseconds(max(took))}" if took else "not within that"
-    is_kept = not finding.broken and max(took) <= PROMISED_SECONDS
-    finding.add(f"{number + 1} runs killed at one node, {STREAMS} streams at each other", "1 s", measured, is_kept)
+    finding.add(f"{number} more, with {len(took)}", "cut within 1 s", told(took), None not in took)
     return finding
 
 
-def seconds_until_cut(cluster: Cluster, run: str) -> list[float | None]:
-    """Of each stream, from the order to its end at the client. None if it goes on."""
+def told(took: list[float | None]) -> str:
+    cut = [1000 * seconds for seconds in took if seconds is not None]
+    if len(cut) < len(took):
+        return f"{len(took) - len(cut)} of {len(took)} went on"
+    return f"median {statistics.median(cut):.0f} ms, worst {max(cut):.0f} ms"
+
+
+def seconds_until_cut(cluster: Cluster, run: str, patience_seconds: float) -> list[float | None]:
+    """Of each stream, from the order to its end at the client. None if it goes on for longer."""
     first, *others = cluster.nodes
     # The node where the run is killed knows that there is such a run.
     make(Call(f"first-of-{run}-0", "killed", first.number, 1, run), first.host, [said(words())], stream=False)
@@ -48,7 +55,7 @@ def seconds_until_cut(cluster: Cluster, run: str) -> list[float | None]:
     ordered = time.monotonic()
     first.kill_run("killed", run)
     try:
-        wait_until(lambda: all(stream.ended for stream in streams), "streams to be cut", 2 * PROMISED_SECONDS)
+        wait_until(lambda: all(stream.ended for stream in streams), "streams to be cut", patience_seconds)
     except Overdue:
         cluster.provider.release()
     for thread in threads:
@@ -60,8 +67,4 @@ def seconds_until_cut(cluster: Cluster, run: str) -> list[float | None]:
 
 
 def listen(cluster: Cluster, stream: Call) -> None:
-    make(stream, cluster.nodes[stream.node].host, [said(words())], stream=True, stall_seconds=PROMISED_SECONDS)
-
-
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms"
+    make(stream, cluster.nodes[stream.node].host, [said(words())], stream=True, stall_seconds=FIRST_SECONDS)

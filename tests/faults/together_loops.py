@@ -67,13 +67,13 @@ def another_call_and_the_same_error(prompt: str, calls: list[Call]) -> list[dict
 
 
 LOOPS = [
-    # What nobody names and nothing leads to is a run of its own each time.
+    # Where nobody names the run and nothing leads to it, each call is a run of its own.
     Loop("the same prompt", the_same_request, namings=(True,)),
     Loop("the same prompt in a conversation", the_same_prompt),
     Loop("two prompts in turns", two_in_turns),
     Loop("the same tool call and error", the_same_error, streamed=(False,)),
     Loop("other tool calls, the same error", another_call_and_the_same_error, streamed=(False,)),
-    Loop("the same request, whatever its run", the_same_request, agent="again", namings=(False,)),
+    Loop("the same request, in no run", the_same_request, agent="again", namings=(False,)),
 ]
 
 
@@ -106,7 +106,7 @@ def check(shared: bool) -> Finding:
         measured = "; ".join(f"{where} {calls_of(stops[title])}" for where, stops in others.items())
         # Not only when, but also why.
         is_kept = all(stops[title] == expected for stops in others.values())
-        finding.add(f"{title}, {len(expected)} times", f"call {calls_of(expected)} as on one node", measured, is_kept)
+        finding.add(f"{title}: {len(expected)} runs", f"call {calls_of(expected)}, as on one node", measured, is_kept)
     return finding
 
 
@@ -118,11 +118,10 @@ def stops_of(setup: Setup) -> dict[str, list[Stop]]:
     """By loop. The order is the same for every setup, and so is what agents say."""
     with Cluster(setup) as cluster, ThreadPoolExecutor(AT_ONCE) as agents:
         stops = {}
-        for loop, is_named in ((loop, is_named) for loop in LOOPS for is_named in loop.namings):
-            # An agent that only repeats itself has no run that could be named.
-            title = f"{loop.title}{', run named' if is_named else ''}"
-            tries = list(itertools.product(loop.streamed, range(ROUNDS)))
-            stops[title] = list(agents.map(lambda this: until_stopped(cluster.nodes, loop, is_named, *this), tries))
+        for loop in LOOPS:
+            for is_named in loop.namings:
+                tries = itertools.product([cluster.nodes], [loop], [is_named], loop.streamed, range(ROUNDS))
+                stops[f"{loop.title}{', named' if is_named else ''}"] = list(agents.map(until_stopped, *zip(*tries, strict=True)))
         return stops
 
 

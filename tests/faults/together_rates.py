@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 
 from call import Call, make
 from cluster import Cluster, Setup
@@ -31,7 +30,8 @@ def drive(nodes: list[Node]) -> list[Call]:
     """Every thread asks again as soon as it is answered."""
     calls: list[Call] = []
     numbers = itertools.count()
-    start, end = threading.Barrier(2 * THREADS_OF_A_NODE * len(nodes)), threading.Event()
+    askers = list(itertools.product(("window", "bucket"), nodes)) * THREADS_OF_A_NODE
+    start, end = threading.Barrier(len(askers)), threading.Event()
 
     def ask(agent: str, node: Node) -> None:
         start.wait()
@@ -39,9 +39,7 @@ def drive(nodes: list[Node]) -> list[Call]:
             call = Call(f"{agent}-{next(numbers)}", agent, node.number, 1)
             calls.append(make(call, node.host, [said(words())], stream=False))
 
-    threads = [
-        threading.Thread(target=ask, args=(agent, node)) for agent in ("window", "bucket") for node in nodes for _ in range(THREADS_OF_A_NODE)
-    ]
+    threads = [threading.Thread(target=ask, args=asker) for asker in askers]
     for thread in threads:
         thread.start()
     end.wait(SECONDS)
@@ -56,9 +54,7 @@ def drive(nodes: list[Node]) -> list[Call]:
 def of_window(finding: Finding, calls: list[Call]) -> None:
     passed = [call for call in calls if call.is_answered]
     # A call is counted at some moment while it is under way. Those are surely in one span that lie in it as a whole.
-    most = max(
-        sum(first.began <= call.began and call.ended <= first.began + WINDOW_SECONDS for call in passed) for first in passed
-    )
+    most = max(sum(first.began <= call.began and call.ended <= first.began + WINDOW_SECONDS for call in passed) for first in passed)
     expected = WINDOWS * WINDOW_REQUESTS
     finding.add(
         f"{WINDOW_REQUESTS} requests in any {WINDOW_SECONDS} s, for {SECONDS} s",
