@@ -34,6 +34,7 @@ NOT_RUN = {
     ("docs/failure-modes.md", "python3 tests/faults/faults.py --only redis-killed"): "scripts/test tries every fault in a step of its own",
     ("docs/policy.md", "cargo test --release -p sprag --lib judging_cost -- --ignored --nocapture"): BUILDS,
     ("docs/scaling.md", "bench/cluster"): BUILDS,
+    ("docs/shared-state.md", "python3 tests/faults/together.py"): "scripts/test does it in a step of its own",
     ("docs/stops.md", "except openai.APIStatusError as stop:"): FRAGMENT,
     ("docs/stops.md", "catch (stop) {                                       // OpenAI.APIError, Anthropic.APIError"): FRAGMENT,
     ("docs/replay.md", "sprag replay --since 30d"): "there are no sessions of any agent here",
