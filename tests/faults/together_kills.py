@@ -1,5 +1,6 @@
 """Runs that are killed at one node while their streams are under way at the others: the streams end there."""
 
+import math
 import statistics
 import threading
 import time
@@ -37,7 +38,7 @@ def check(shared: bool) -> Finding:
 def told(took: list[float | None]) -> str:
     cut = [1000 * seconds for seconds in took if seconds is not None]
     if len(cut) < len(took):
-        return f"{len(took) - len(cut)} of {len(took)} went on"
+        return f"{len(took) - len(cut)} of {len(took)} went on for longer"
     return f"median {statistics.median(cut):.0f} ms, worst {max(cut):.0f} ms"
 
 
@@ -63,7 +64,8 @@ def seconds_until_cut(cluster: Cluster, run: str, patience_seconds: float) -> li
     assert all(stream.status == 200 and stream.error is None for stream in streams), [stream.describe() for stream in streams]
     # Nobody reads on from the provider either, where every token costs.
     wait_until(lambda: cluster.provider.ask("GET", "__health")["open_responses"] == 0, "the provider to be left")
-    return [stream.ended - ordered if stream.reason == "run_killed" else None for stream in streams]
+    took = [stream.ended - ordered if stream.reason == "run_killed" else math.inf for stream in streams]
+    return [seconds if seconds <= patience_seconds else None for seconds in took]
 
 
 def listen(cluster: Cluster, stream: Call) -> None:
