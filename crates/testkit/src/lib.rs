@@ -12,6 +12,7 @@ mod delivery;
 mod directive;
 pub mod fault;
 pub mod log;
+pub mod month;
 mod port;
 pub mod provider;
 mod redis_server;

@@ -2,13 +2,16 @@
 
 use serde::Deserialize;
 use sprag_core::event::Ending;
-use sprag_core::limits::PROGRESS_STEPS;
+use sprag_core::limits::{PROGRESS_STEPS, TRIED_REQUESTS};
 use sprag_core::loops::{Mode, ProgressRule, Trial, try_rule};
 use sprag_core::money::NanoUsd;
+use sprag_store::StoreError;
 use sprag_store::history::{History, RunFilter, RunRow, RunStatus, StepRow};
-use sprag_store::{RunKey, StoreError};
 
 use super::problem::Problem;
+
+/// Requests whose evidence is read at once: some of it is a few hundred bytes.
+const READ_AT_ONCE: u64 = 10_000;
 
 /// Thresholds in place of those in force. What is not given stays as it is.
 #[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -112,19 +115,32 @@ pub(super) fn try_runs(
     rule_of: impl Fn(&RunRow) -> ProgressRule,
 ) -> Result<TriedRuns, StoreError> {
     let (mut runs, mut judged) = (Vec::new(), 0);
-    for run in history.runs(filter, None, most_runs)?.items {
-        let key = RunKey { agent: run.agent.clone(), id: run.id.clone() };
-        let rows = history.evidence(&key)?;
-        judged += rows.len();
-        if judged > most_requests {
-            return Ok(TriedRuns { runs, is_partial: true });
-        }
-        let tried = Tried::new(&rows, &rule_of(&run));
-        if tried.judged > 0 {
-            runs.push((run, tried));
+    let mut rest = history.runs(filter, None, most_runs)?.items;
+    while !rest.is_empty() {
+        let some: Vec<RunRow> = rest.drain(..at_once(&rest)).collect();
+        let evidence = history.evidence(&some)?;
+        for (run, rows) in some.into_iter().zip(evidence) {
+            judged += rows.len();
+            if judged > most_requests {
+                return Ok(TriedRuns { runs, is_partial: true });
+            }
+            let tried = Tried::new(&rows, &rule_of(&run));
+            if tried.judged > 0 {
+                runs.push((run, tried));
+            }
         }
     }
     Ok(TriedRuns { runs, is_partial: false })
+}
+
+/// How many of some runs are read at once: all of which together have a few thousand requests, and one in any case.
+fn at_once(runs: &[RunRow]) -> usize {
+    let mut requests = 0;
+    let is_within = |run: &&RunRow| {
+        requests += run.steps.min(u64::from(TRIED_REQUESTS));
+        requests <= READ_AT_ONCE
+    };
+    runs.iter().take_while(is_within).count().max(1)
 }
 
 /// Whether a run went well as far as is known: nobody stopped it, and its last request was answered.
@@ -167,6 +183,24 @@ mod tests {
         assert_eq!(tried((9, 3)), ("3 2 1".into(), false), "at the bound");
         assert_eq!(tried((9, 2)), ("3 2".into(), true), "past it");
         assert_eq!(tried((2, 9)), ("3 2".into(), false), "as many runs as were asked for");
+    }
+
+    #[test]
+    fn as_many_runs_are_read_at_once_as_have_few_requests_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = Arc::new(DataDir::open(dir.path()).unwrap());
+        let history = History::open_embedded(data, HistorySettings::default()).unwrap();
+        history.record(&Event {
+            run: Some(RunRecord { id: RunId::parse("r").unwrap(), step: 1, parent: None, origin: RunOrigin::Declared }),
+            ..Event::new("1".to_owned(), Timestamp(1), EventKind::LlmCall)
+        });
+        history.flush().unwrap();
+        let run = history.runs(&RunFilter::default(), None, 1).unwrap().items.remove(0);
+        let of =
+            |steps: &[u64]| at_once(&steps.iter().map(|&steps| RunRow { steps, ..run.clone() }).collect::<Vec<_>>());
+        assert_eq!(of(&[READ_AT_ONCE]), 1, "the longest run by itself");
+        assert_eq!(of(&[1000; 12]), 10, "at the bound");
+        assert_eq!(of(&[u64::MAX; 12]), 5, "of a long run its last requests count");
     }
 
     #[test]

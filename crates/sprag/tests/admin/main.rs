@@ -35,6 +35,7 @@ mod pages_stops;
 mod roles;
 mod shared_history;
 mod shared_pages;
+mod shared_speed;
 mod speed;
 #[path = "../harness/sprag.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]

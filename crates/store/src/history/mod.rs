@@ -311,14 +311,14 @@ impl History {
         }
     }
 
-    /// What detection saw in the requests of a run, oldest first; the last ones where there are very many.
+    /// What detection saw in the requests of each of some runs, oldest first; the last ones where there are very many.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn evidence(&self, key: &RunKey) -> Result<Vec<StepRow>, StoreError> {
+    pub fn evidence(&self, runs: &[RunRow]) -> Result<Vec<Vec<StepRow>>, StoreError> {
         match self {
-            History::Sqlite(history) => history.reader().evidence(key),
-            History::ClickHouse(history) => history.reader().evidence(key),
+            History::Sqlite(history) => runs.iter().map(|run| history.reader().evidence(&run.key())).collect(),
+            History::ClickHouse(history) => history.reader().evidence(runs),
         }
     }
 

@@ -98,7 +98,10 @@ fn a_run_that_is_spread_over_nodes_is_one_run() {
 
     let of_run = EventFilter { run: Some(key("r")), is_oldest_first: true, ..EventFilter::default() };
     assert_eq!(nodes.tell(|history| all_events(history, &of_run)), steps);
-    assert_eq!(nodes.tell(|history| history.evidence(&key("r")).unwrap().len()), 4);
+    assert_eq!(
+        nodes.tell(|history| history.evidence(&[history.run(&key("r")).unwrap().unwrap()]).unwrap()[0].len()),
+        4
+    );
 }
 
 #[test]

@@ -166,11 +166,17 @@ fn steps_come_back_with_what_was_seen_of_them(home: &Home) {
     let seen = Event { level: Some(0.6), evidence: evidence.clone(), ..at(step("2", "r", 2), START + 2) };
     let others = [at(step("1", "r", 1), START + 1), at(step("3", "other", 1), START + 3)];
     let history = filled(home, &[vec![seen.clone()], others.to_vec()].concat());
-    let found = history.evidence(&key("r")).unwrap();
+    let [run, other] = ["r", "other"].map(|id| history.run(&key(id)).unwrap().unwrap());
+    let found = history.evidence(&[run.clone()]).unwrap().remove(0);
     let shown: Vec<_> = found.iter().map(|row| (row.step, row.level, row.evidence.clone())).collect();
     assert_eq!(shown, [(1, None, None), (2, Some(0.6), evidence)]);
     assert!(all_events(&history, &EventFilter::default()).contains(&seen), "bytes and fractions come back whole");
-    assert_eq!(history.evidence(&key("nobody")).unwrap(), []);
+    let of_both = history.evidence(&[other.clone(), run.clone()]).unwrap();
+    assert_eq!(of_both.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2], "in the order of the runs");
+    assert_eq!(of_both[1], found, "several runs at once are those runs one by one");
+    let gone = RunRow { id: key("nobody").id, ..other };
+    assert_eq!(history.evidence(&[gone, run]).unwrap(), [vec![], found]);
+    assert_eq!(history.evidence(&[]).unwrap(), Vec::<Vec<_>>::new());
 }
 
 fn findings_are_counted_by_kind(home: &Home) {

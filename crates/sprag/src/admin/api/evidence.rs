@@ -189,7 +189,8 @@ async fn read_run(admin: &Shared, key: &RunKey) -> Result<(RunRow, Vec<StepRow>)
     let key = key.clone();
     let read = move |history: &History| {
         let Some(run) = history.run(&key)? else { return Ok(None) };
-        Ok(Some((run, history.evidence(&key)?)))
+        let rows = history.evidence(std::slice::from_ref(&run))?.pop().unwrap_or_default();
+        Ok(Some((run, rows)))
     };
     let (mut run, rows) = admin.records.read(read).await?.ok_or_else(unknown_run)?;
     admin.expire([&mut run]);

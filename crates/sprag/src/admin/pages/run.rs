@@ -166,9 +166,16 @@ pub(super) async fn show(
         let family = Family::read(history, &run)?;
         let would = history.would_stop(&key)?;
         let tree = history.run_totals(&key)?.unwrap_or_default();
-        let rows = history.evidence(&key)?;
-        let filter =
-            EventFilter { run: Some(key), requests_only: true, is_oldest_first: true, ..EventFilter::default() };
+        let rows = history.evidence(std::slice::from_ref(&run))?.pop().unwrap_or_default();
+        let filter = EventFilter {
+            run: Some(key),
+            requests_only: true,
+            is_oldest_first: true,
+            // Where requests are ordered by time, they need not be looked for in all that is on record.
+            since: Some(run.first_at),
+            until: Some(Timestamp(run.last_at.0.saturating_add(1))),
+            ..EventFilter::default()
+        };
         Ok(Some((run, tree, family, rows, history.events(&filter, cursor.as_deref(), ROWS)?, would)))
     };
     let Some((mut run, tree, mut family, rows, steps, would)) = admin.records.read(read).await? else {

@@ -78,6 +78,14 @@ pub struct RunRow {
     pub stopped: Option<RunStopped>,
 }
 
+impl RunRow {
+    /// What names it.
+    #[must_use]
+    pub fn key(&self) -> RunKey {
+        RunKey { agent: self.agent.clone(), id: self.id.clone() }
+    }
+}
+
 /// What is on record about a run that is not in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRun {

@@ -38,6 +38,9 @@ pub(in crate::history) struct Reader {
 const SETTINGS: &str = "max_execution_time = 10, cancel_http_readonly_queries_on_client_close = 1, \
     output_format_json_quote_64bit_integers = 0";
 
+/// Many runs at once are looked for in all events of a time; to ask the index of runs for each of them costs more.
+const WITHOUT_INDEX_OF_RUNS: &str = ", ignore_data_skipping_indices = 'of_run'";
+
 /// The largest sum that is told. A plain sum would start again from the smallest number beyond it, so sums are made in twice the width.
 const MOST: &str = "9223372036854775807";
 

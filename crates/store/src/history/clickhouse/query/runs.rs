@@ -20,6 +20,9 @@ const HOUR_MS: i64 = 3_600_000;
 /// How many hours from its beginning a listing looks, one after the other; none is everything.
 const WINDOWS_HOURS: [Option<i64>; 3] = [Some(1), Some(36), None];
 
+/// Runs that are read whole at once: the largest page, one more, and those of the same moment.
+const READ_AT_ONCE: usize = 2 * PAGE_ROWS as usize;
+
 /// Many runs begin with so many characters or fewer: `task-1`.
 const FEW_CHARACTERS: usize = 6;
 
@@ -75,6 +78,10 @@ impl Reader {
             };
             let Some(last) = candidates.last() else { return Ok(Vec::new()) };
             let is_all = candidates.len() < looked_at;
+            if is_all && window.is_some() && candidates.len() < most {
+                // A longer window is looked at in any case: these are read there.
+                return Ok(Vec::new());
+            }
             // A run that was active earlier than it seemed may belong behind one that is no candidate.
             let window_from = last.first_hour.saturating_mul(HOUR_MS);
             let certain_from = if is_all { window_from } else { window_from.max(last.bound) };
@@ -97,7 +104,7 @@ impl Reader {
 
     fn rows_of(&self, candidates: &[Candidate]) -> Result<Vec<RunRow>, StoreError> {
         let mut rows = Vec::with_capacity(candidates.len());
-        for some in candidates.chunks(PAGE_ROWS as usize) {
+        for some in candidates.chunks(READ_AT_ONCE) {
             let mut question = Question::default();
             question.only(
                 "(agent, run_hash) IN (SELECT arrayJoin(arrayZip(JSONExtract({agents:String}, 'Array(String)'),

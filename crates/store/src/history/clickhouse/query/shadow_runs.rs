@@ -10,7 +10,7 @@ use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 
 use super::question::Question;
-use super::{Reader, sum_of};
+use super::{MOST, Reader};
 use crate::error::StoreError;
 use crate::history::query::{ShadowRun, WouldStop, is_natural_end};
 use crate::run_key::RunKey;
@@ -32,14 +32,12 @@ struct Stop {
     has_tools: bool,
     blocked: bool,
     status: u16,
+    saved_steps: u64,
+    saved: i64,
 }
 
-#[derive(Deserialize)]
-struct Saved {
-    run_hash: u64,
-    steps: u64,
-    cost: i64,
-}
+/// Where so many runs are not found so far back, all of the time is looked at.
+const LATE_MS: i64 = 36 * 3_600_000;
 
 /// Narrows to some runs by their hashes. The index over them finds their events.
 const OF_RUNS: &str = "run_hash IN (SELECT arrayJoin(JSONExtract({hashes:String}, 'Array(UInt64)')))";
@@ -61,18 +59,25 @@ impl Reader {
         most: u32,
         looked_at: u32,
     ) -> Result<Vec<ShadowRun>, StoreError> {
-        let mut question = Question::default();
-        question.only("detector <> '' AND run_hash <> 0");
-        question.and("at >= {since:Int64}", "since", since.0);
-        question.and("at < {until:Int64}", "until", until.0);
-        let sql = format!(
-            "SELECT run_hash, any(agent) AS whose, any(noted.run_id) AS run_id, max(noted.at) AS latest FROM (
-                SELECT run_hash, agent, run_id, at FROM notes {} ORDER BY at DESC, id DESC LIMIT {looked_at}) AS noted
-             GROUP BY run_hash ORDER BY latest DESC, run_hash LIMIT {}",
-            question.filter(),
-            most.min(PAGE_ROWS)
-        );
-        let flagged = self.ask::<Flagged>(&sql, &question)?;
+        let most = most.min(PAGE_ROWS);
+        let late = Timestamp(until.0.saturating_sub(LATE_MS)).max(since);
+        let mut flagged = Vec::new();
+        for since in [late, since] {
+            let mut question = Question::default();
+            question.only("detector <> '' AND run_hash <> 0");
+            question.and("at >= {since:Int64}", "since", since.0);
+            question.and("at < {until:Int64}", "until", until.0);
+            let sql = format!(
+                "SELECT run_hash, any(agent) AS whose, any(noted.run_id) AS run_id, max(noted.at) AS latest FROM (
+                    SELECT run_hash, agent, run_id, at FROM notes {} ORDER BY at DESC, id DESC LIMIT {looked_at}) AS noted
+                 GROUP BY run_hash ORDER BY latest DESC, run_hash LIMIT {most}",
+                question.filter(),
+            );
+            flagged = self.ask::<Flagged>(&sql, &question)?;
+            if flagged.len() >= most as usize {
+                break;
+            }
+        }
         self.stops_of(flagged)
     }
 
@@ -83,37 +88,34 @@ impl Reader {
         }
         let mut question = Question::default();
         question.set_list("hashes", &flagged.iter().map(|run| run.run_hash).collect::<Vec<_>>());
+        // An event that was sent twice stands there twice, and counts once.
+        let spared = "arrayFilter(call -> tupleElement(call, 2) >= first_step, groupUniqArray((cityHash64(id), step, ifNull(cost_nano, 0))))";
         let sql = format!(
             "SELECT run_hash, minIf(step, has_shadow) AS first_step, argMinIf(shadow, step, has_shadow) AS verdict,
                 tupleElement(argMaxIf(tuple(finish), (at, id), NOT is_act), 1) AS finish,
                 argMaxIf(tools <> '', (at, id), NOT is_act)::Bool AS has_tools,
                 argMaxIf(events.blocked, (at, id), NOT is_act) AS blocked,
-                argMaxIf(events.status, (at, id), NOT is_act) AS status
+                argMaxIf(events.status, (at, id), NOT is_act) AS status,
+                {spared} AS spared, length(spared) AS saved_steps,
+                toInt64(least(arraySum(call -> toInt128(tupleElement(call, 3)), spared), {MOST})) AS saved
              FROM events WHERE {OF_RUNS} GROUP BY run_hash"
         );
+        let sql = format!("SELECT * EXCEPT spared FROM ({sql})");
         let stops = self.ask::<Stop>(&sql, &question)?;
-        question.set_list("stopped", &stops.iter().map(|stop| stop.run_hash).collect::<Vec<_>>());
-        question.set_list("steps", &stops.iter().map(|stop| stop.first_step).collect::<Vec<_>>());
-        let sql = format!(
-            "SELECT run_hash, count() AS steps, {} AS cost FROM (
-                SELECT run_hash, any(call.step) AS step, any(call.cost_nano) AS cost_nano FROM events AS call WHERE {OF_RUNS}
-                GROUP BY call.run_hash, call.id)
-             WHERE step >= transform(run_hash, JSONExtract({{stopped:String}}, 'Array(UInt64)'),
-                JSONExtract({{steps:String}}, 'Array(UInt32)'), 4294967295) GROUP BY run_hash",
-            sum_of("ifNull(cost_nano, 0)")
-        );
-        let saved: HashMap<u64, Saved> =
-            self.ask::<Saved>(&sql, &question)?.into_iter().map(|saved| (saved.run_hash, saved)).collect();
         let mut stops: HashMap<u64, Stop> = stops.into_iter().map(|stop| (stop.run_hash, stop)).collect();
         let run = |flagged: Flagged| {
             let stop = stops.remove(&flagged.run_hash)?;
             // A verdict of another version cannot be shown.
             let verdict: Verdict = serde_json::from_str(&stop.verdict).ok()?;
-            let (saved_steps, cost) = saved.get(&flagged.run_hash).map_or((0, 0), |saved| (saved.steps, saved.cost));
             let finish = stop.finish;
             Some(ShadowRun {
                 run: RunKey { agent: flagged.whose, id: flagged.run_id },
-                would: WouldStop { step: stop.first_step, verdict, saved_steps, saved: NanoUsd(cost) },
+                would: WouldStop {
+                    step: stop.first_step,
+                    verdict,
+                    saved_steps: stop.saved_steps,
+                    saved: NanoUsd(stop.saved),
+                },
                 ended_well: is_natural_end(finish.as_deref(), stop.has_tools, stop.blocked, stop.status),
                 finish,
             })

@@ -1,11 +1,11 @@
-//! How long pages take over a month of ten million events of a million runs, 500 agents and three nodes.
+//! How long the readings of pages take over a month of ten million events of a million runs, 500 agents and three nodes.
 //!
 //! Not a part of every test run: it takes minutes to fill the engine. `SPRAG_HISTORY_DIR` keeps what was filled for the next time.
 
 use std::cell::OnceCell;
 use std::fs;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sprag_core::event::EventKind;
 use sprag_core::id::{AgentName, RunId};
@@ -13,6 +13,7 @@ use sprag_core::limits::{FINDING_CALLS, SHADOW_EVENTS, SPENDERS};
 use sprag_core::money::NanoUsd;
 use sprag_core::time::Timestamp;
 use sprag_testkit::ClickHouseServer;
+use sprag_testkit::month::{self, Month};
 
 use super::*;
 use crate::history::HistorySettings;
@@ -21,9 +22,6 @@ use crate::history::clickhouse::schema::prepare;
 use crate::history::query::{EventFilter, RunFilter, RunStatus, Span, Spender, TopBy};
 use crate::run_key::RunKey;
 
-const EVENTS: i64 = 10_000_000;
-const BATCH: i64 = 250_000;
-const START: i64 = 1_700_000_000_000;
 const DAY_MS: i64 = 86_400_000;
 const ROUNDS: usize = 21;
 const BAR: Duration = Duration::from_millis(200);
@@ -35,14 +33,14 @@ type Reading<'a> = (&'static str, Box<dyn Fn(&Reader) -> usize + 'a>);
 #[ignore = "fills ten million events, which takes minutes"]
 fn every_page_is_read_in_a_fifth_of_a_second() {
     let temporary = tempfile::tempdir().unwrap();
-    let dir = std::env::var_os("SPRAG_HISTORY_DIR").map_or(temporary.path().to_owned(), Into::into);
+    let dir = month::folder().unwrap_or(temporary.path().to_owned());
     let Some(server) = ClickHouseServer::start(&dir) else { return };
     let link = Arc::new(Link::new(ClickHouseAddress::parse(&server.url("sprag")).unwrap()));
-    fill(&link);
+    let month = month(&link);
     let reader = Reader::new(link);
     println!("{:<44}{:>8}{:>10}{:>10}{:>12}", "", "rows", "p50 ms", "p95 ms", "engine ms");
     let mut slow = Vec::new();
-    for (name, read) in readings() {
+    for (name, read) in readings(month) {
         // The first one warms what is warm on a page that is looked at.
         let rows = read(&reader);
         let before = engine_time();
@@ -67,12 +65,12 @@ fn every_page_is_read_in_a_fifth_of_a_second() {
 }
 
 /// Everything that a page or the admin API reads, as they read it.
-fn readings() -> Vec<Reading<'static>> {
-    let now = at_of(EVENTS - 1);
+fn readings(month: Month) -> Vec<Reading<'static>> {
+    let now = month.end();
     let agent = |name: &str| AgentName::parse(name).unwrap();
     let (of_many, of_some) = (agent("default"), agent("agent-77"));
     let day = Timestamp(now.0 - DAY_MS);
-    let month = Timestamp(now.0 - 30 * DAY_MS);
+    let past_month = Timestamp(now.0 - 30 * DAY_MS);
     let until = Timestamp(now.0 + 1);
     let any = EventFilter::default;
     let runs = RunFilter::default;
@@ -97,7 +95,7 @@ fn readings() -> Vec<Reading<'static>> {
     };
     let mut all: Vec<Reading<'static>> = vec![
         ("totals of a day", Box::new(move |r| r.totals(day, None).unwrap().requests as usize)),
-        ("totals of a month", Box::new(move |r| r.totals(month, None).unwrap().requests as usize)),
+        ("totals of a month", Box::new(move |r| r.totals(past_month, None).unwrap().requests as usize)),
         ("series of an hour", Box::new(move |r| r.series(Span::Hour, now, None).unwrap().buckets.len())),
         ("series of a day", Box::new(move |r| r.series(Span::Day, now, None).unwrap().buckets.len())),
         ("series of a month", Box::new(move |r| r.series(Span::Month, now, None).unwrap().buckets.len())),
@@ -119,13 +117,13 @@ fn readings() -> Vec<Reading<'static>> {
         ("runs by id (none)", listed(RunFilter { id: Some(RunId::parse("run-none").unwrap()), ..runs() })),
         (
             "runs of a day a week ago",
-            listed(RunFilter { since: Some(at_of(7_000_000)), until: Some(at_of(7_300_000)), ..runs() }),
+            listed(RunFilter { since: Some(month.at_of(7_000_000)), until: Some(month.at_of(7_300_000)), ..runs() }),
         ),
         ("run", of_run(|r, key| usize::from(r.run(key).unwrap().is_some()))),
         ("run and its parts", of_run(|r, key| r.children(key).unwrap().len())),
         ("run totals", of_run(|r, key| r.run_totals(key).unwrap().unwrap().steps as usize)),
         ("where a run would have stopped", of_run(|r, key| usize::from(r.would_stop(key).unwrap().is_some()))),
-        ("evidence of a run", of_run(|r, key| r.evidence(key).unwrap().len())),
+        ("evidence of a run", of_run(|r, key| r.evidence(&[r.run(key).unwrap().unwrap()]).unwrap()[0].len())),
         (
             "events of a run",
             of_run(|r, key| {
@@ -154,7 +152,7 @@ fn readings() -> Vec<Reading<'static>> {
         ("events with findings", events(EventFilter { has_findings: Some(true), ..any() })),
         (
             "events of a day a week ago",
-            events(EventFilter { since: Some(at_of(7_000_000)), until: Some(at_of(7_300_000)), ..any() }),
+            events(EventFilter { since: Some(month.at_of(7_000_000)), until: Some(month.at_of(7_300_000)), ..any() }),
         ),
         ("agents", Box::new(|r| r.agents("", None, 100).unwrap().items.len())),
         ("agents by a part of the name", Box::new(|r| r.agents("77", None, 100).unwrap().items.len())),
@@ -165,7 +163,7 @@ fn readings() -> Vec<Reading<'static>> {
         ("names of agents", Box::new(|r| r.agent_names(200).unwrap().len())),
         ("totals of an agent over a month", {
             let name = of_some.clone();
-            Box::new(move |r| r.totals(month, Some(&name)).unwrap().requests as usize)
+            Box::new(move |r| r.totals(past_month, Some(&name)).unwrap().requests as usize)
         }),
         ("series of an agent", {
             let name = of_some.clone();
@@ -173,7 +171,7 @@ fn readings() -> Vec<Reading<'static>> {
         }),
         ("chart of an agent", {
             let name = of_some;
-            Box::new(move |r| r.agent_series(&name, (month, now), 96).unwrap().len())
+            Box::new(move |r| r.agent_series(&name, (past_month, now), 96).unwrap().len())
         }),
     ];
     let some: Vec<AgentName> = (0..100).map(|n| agent(&format!("agent-{n}"))).collect();
@@ -185,15 +183,18 @@ fn readings() -> Vec<Reading<'static>> {
         ("which of some agents are known", Box::new(move |r| r.seen_of(&some).unwrap().len())),
         (
             "what everything spent in a month",
-            Box::new(move |r| usize::from(r.spent(Spender::Everything, month).unwrap().0 > 0)),
+            Box::new(move |r| usize::from(r.spent(Spender::Everything, past_month).unwrap().0 > 0)),
         ),
         (
             "what a key spent in a month",
-            Box::new(move |r| usize::from(r.spent(Spender::Key("key-3"), month).unwrap().0 > 0)),
+            Box::new(move |r| usize::from(r.spent(Spender::Key("key-3"), past_month).unwrap().0 > 0)),
         ),
-        ("what everybody spent in a month", Box::new(move |r| r.spent_by_all(month, SPENDERS).unwrap().agents.len())),
+        (
+            "what everybody spent in a month",
+            Box::new(move |r| r.spent_by_all(past_month, SPENDERS).unwrap().agents.len()),
+        ),
         ("findings of a day", Box::new(move |r| r.findings(day, FINDING_CALLS).unwrap().calls as usize)),
-        ("findings of a month", Box::new(move |r| r.findings(month, FINDING_CALLS).unwrap().calls as usize)),
+        ("findings of a month", Box::new(move |r| r.findings(past_month, FINDING_CALLS).unwrap().calls as usize)),
         ("calls with findings", Box::new(|r| r.calls_with_findings(None, 30).unwrap().items.len())),
         (
             "report of shadow, a day",
@@ -201,56 +202,38 @@ fn readings() -> Vec<Reading<'static>> {
         ),
         (
             "report of shadow, a month",
-            Box::new(move |r| r.shadow_report(month, until, SHADOW_EVENTS).unwrap().detectors.len()),
+            Box::new(move |r| r.shadow_report(past_month, until, SHADOW_EVENTS).unwrap().detectors.len()),
         ),
-        ("runs in shadow, a month", Box::new(move |r| r.shadow_runs((month, until), 25, SHADOW_EVENTS).unwrap().len())),
+        (
+            "runs in shadow, a month",
+            Box::new(move |r| r.shadow_runs((past_month, until), 25, SHADOW_EVENTS).unwrap().len()),
+        ),
     ]);
     all
 }
 
-fn fill(link: &Link) {
+/// The month that is kept, or else a new one. What a node would keep for long enough stays in any case.
+fn month(link: &Link) -> Month {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let now = Timestamp(i64::try_from(now).unwrap());
     let tell = |refused| link.error("be filled", &refused).to_string();
-    // What is filled lies in the past, and stays.
-    let days = 36_500;
-    let settings = HistorySettings {
-        retention_days: days,
-        minute_retention_days: days,
-        run_retention_days: days,
-        spend_retention_days: days,
-        ..HistorySettings::default()
-    };
-    prepare(link, &settings).map_err(tell).unwrap();
-    let rows = link.select("SELECT count() FROM events FORMAT TSV", &[]).unwrap();
-    if String::from_utf8_lossy(&rows).trim() == EVENTS.to_string() {
-        return;
+    let kept = link.text(month::FIND).ok().and_then(|told| Month::found(&told, now));
+    let forever = 36_500;
+    let settings =
+        HistorySettings { retention_days: forever, run_retention_days: forever, ..HistorySettings::default() };
+    if let Some(kept) = kept {
+        prepare(link, &settings).map_err(tell).unwrap();
+        return kept;
     }
     let start = Instant::now();
-    for first in (0..EVENTS).step_by(BATCH as usize) {
-        let events = include_str!("speed/events.sql").replace("{first}", &first.to_string());
-        link.command(&events.replace("{count}", &BATCH.to_string())).map_err(tell).unwrap();
-        let runs = between(include_str!("speed/runs.sql"), at_of(first).0, at_of(first + BATCH).0);
-        link.command(&runs).map_err(tell).unwrap();
+    let month = Month::until(now);
+    link.command_outside(&format!("DROP DATABASE IF EXISTS {}", link.address().database)).map_err(tell).unwrap();
+    prepare(link, &settings).map_err(tell).unwrap();
+    for statement in month.statements() {
+        link.command(&statement).map_err(tell).unwrap();
     }
-    let mut day = START / DAY_MS;
-    while day * DAY_MS < at_of(EVENTS).0 {
-        for statement in include_str!("speed/sums.sql").split(';') {
-            link.command(&between(statement, day * DAY_MS, (day + 1) * DAY_MS)).map_err(tell).unwrap();
-        }
-        day += 1;
-    }
-    link.command(include_str!("speed/agents.sql")).map_err(tell).unwrap();
-    let nodes = "INSERT INTO nodes SELECT 'node-' || toString(number), 1, '' FROM numbers(3)";
-    link.command(nodes).map_err(tell).unwrap();
-    println!("filled {EVENTS} events in {:.0?}", start.elapsed());
-}
-
-fn between(sql: &str, from: i64, until: i64) -> String {
-    sql.replace("{from}", &from.to_string()).replace("{until}", &until.to_string())
-}
-
-/// When the event of a number begins; the one before it is over.
-fn at_of(number: i64) -> Timestamp {
-    Timestamp(START + number * 2592 / 10)
+    println!("filled {} events in {:.0?}", month::EVENTS, start.elapsed());
+    month
 }
 
 /// What the processes that this one has started have worked so far.

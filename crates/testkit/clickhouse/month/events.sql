@@ -12,7 +12,7 @@ WITH
     dice % 50 = 0 AND NOT killed AS refused
 SELECT
     'req_' || leftPad(hex(number), 16, '0'),
-    1700000000000 + intDiv(number * 2592, 10) + dice % 200,
+    {start} + intDiv(number * 2592, 10) + dice % 200,
     if(killed, 'run_killed', 'llm_call'),
     if(of_run % 10 < 2, 'default', 'agent-' || toString(intDiv(of_run, 10) % 500)),
     'run-' || lower(hex(of_run)),
