@@ -19,6 +19,7 @@ mod page;
 mod planted;
 mod promtool;
 mod propagation;
+mod queues;
 mod scene;
 mod spans;
 #[path = "../harness/sprag.rs"]
