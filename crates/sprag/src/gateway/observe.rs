@@ -1,7 +1,8 @@
 //! An upstream's answer on its way to the client: passed on as it comes, watched on the side, settled at its end.
 //!
 //! The answer's account is settled *before* its last bytes are released, so that the client's next request finds
-//! the run as this answer left it.
+//! the run as this answer left it. Only who is killed is told at once: whatever it asks next is refused, and until its tokens are counted
+//! the money that was set aside for it stays so.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -281,6 +282,8 @@ impl Observed {
         let reply = self.reader.reply();
         match self.ticket.settle_whole(reply, ending) {
             Settling::Done(_) => self.break_off(&refusal),
+            // A tokenizer that must be loaded first takes a second on a busy machine, and the provider writes on meanwhile.
+            Settling::UnderWay(_) if ending == Ending::Killed => self.break_off(&refusal),
             Settling::UnderWay(settling) => self.stage = Stage::Failing(settling, Box::new(refusal)),
         }
     }

@@ -1,5 +1,6 @@
 //! Kills that meet a call under way: streams, answers that have not begun, answers taken whole.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use sprag_store::history::RunStatus;
 use sprag_testkit::client::{self, Whole};
 use sprag_testkit::sse::SseEvent;
 use sprag_testkit::{Fault, Gate, Reply, Script};
+use tokio::runtime::Builder;
 
 use crate::scene::{Scene, error, key};
 use crate::wire::{STREAMING, request};
@@ -29,6 +31,12 @@ fn stalling() -> Script {
 fn last_error(dialect: Dialect, answer: &Whole) -> Value {
     assert_eq!((answer.status.as_u16(), &answer.broken), (200, &None), "{dialect:?}");
     answer.events().last().unwrap().json()["error"].clone()
+}
+
+/// Waits until so many calls are under way: what is cut is settled a little later.
+async fn are_in_flight(scene: &Scene, calls: usize) {
+    let in_flight = || scene.sprag.app.state.counts().in_flight;
+    crate::binary::wait_until(|| in_flight() == calls, || format!("{} calls", in_flight())).await;
 }
 
 async fn only_event(scene: &Scene) -> Event {
@@ -59,6 +67,31 @@ async fn a_stream_is_cut_within_a_second_in_the_form_of_its_dialect() {
         scene.is_killed(&[RUN]).await;
         scene.provider.wait_for(|view| view.aborted == 1).await.unwrap();
     }
+}
+
+#[test]
+fn a_cut_does_not_wait_until_tokens_are_counted() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).max_blocking_threads(1).enable_all().build().unwrap();
+    // Kills need such room too.
+    let elsewhere = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let scene = Arc::new(Scene::start_with(stalling(), |_| {}).await);
+        let mut answer = scene.call_in(Dialect::OpenaiChat, true, &[RUN]).send().await.unwrap();
+        answer.read_at_least(1).await.unwrap();
+        // Where tokens are counted there is room for one, and somebody has it.
+        let (leave, left) = std::sync::mpsc::channel::<()>();
+        let other = tokio::task::spawn_blocking(move || left.recv());
+        let kill = Arc::clone(&scene);
+        elsewhere.spawn(async move { kill.kill("run:default/task").await }).await.unwrap();
+        let answer = tokio::time::timeout(10 * SOON, answer.whole()).await.expect("the cut waits for the count");
+        assert_eq!(last_error(Dialect::OpenaiChat, &answer)["type"], "run_killed");
+        scene.provider.wait_for(|view| view.aborted == 1).await.unwrap();
+        assert_eq!(scene.sprag.app.state.counts().in_flight, 1, "its money is set aside until then");
+        drop(leave);
+        assert!(other.await.unwrap().is_err());
+        let event = only_event(&scene).await;
+        assert!(event.usage.is_some_and(|usage| usage.estimated) && event.cost.is_some_and(|cost| cost.0 > 0));
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,10 +205,10 @@ async fn killing_a_run_cuts_its_parts_and_nothing_else() {
     }
     scene.kill("run:default/task").await;
     assert_eq!(last_error(Dialect::Anthropic, &part.whole().await)["killed_scope"], "run:default/task");
-    assert_eq!(scene.sprag.app.state.counts().in_flight, 2);
+    are_in_flight(&scene, 2).await;
     scene.kill("header:x-tool-name=web_search").await;
     assert_eq!(last_error(Dialect::Anthropic, &third.whole().await)["type"], "run_killed");
-    assert_eq!(scene.sprag.app.state.counts().in_flight, 1);
+    are_in_flight(&scene, 1).await;
     scene.kill("all").await;
     assert_eq!(last_error(Dialect::Anthropic, &other.whole().await)["killed_scope"], "all");
 }
