@@ -164,6 +164,43 @@ async fn each_control_that_is_closed_refuses_what_depends_on_it_after_kills() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn closed_detection_refuses_calls_whose_loops_would_be_stopped() {
+    let Some(mut redis) = RedisServer::start() else { return };
+    let detecting = |settings: &mut Settings, mode: Mode, on_loss: StateLoss| {
+        settings.policies.change_rules(|rules| {
+            rules.every_common().into_iter().for_each(|common| common.mode = mode);
+        });
+        settings.state.on_loss.detection = on_loss;
+    };
+    let mut all = Vec::new();
+    for (mode, on_loss, status) in [
+        (Mode::Enforce, StateLoss::Closed, 503),
+        (Mode::Enforce, StateLoss::Open, 200),
+        (Mode::Shadow, StateLoss::Closed, 200),
+        (Mode::Off, StateLoss::Closed, 200),
+    ] {
+        let nodes = Nodes::start(1, &redis.url(), |settings| detecting(settings, mode, on_loss)).await;
+        assert_eq!(nodes.call(0, "task", 1).fetch().await.unwrap().status, 200, "{mode:?} {on_loss:?}, with Redis");
+        all.push((mode, on_loss, status, nodes));
+    }
+    redis.kill();
+    for (mode, on_loss, status, nodes) in &all {
+        let answer = nodes.call(0, "task", 1).fetch().await.unwrap();
+        assert_eq!(answer.status, *status, "{mode:?} {on_loss:?}: {}", text(&answer));
+        assert_eq!(nodes.forwarded(), if *status == 200 { 2 } else { 1 }, "{mode:?} {on_loss:?}");
+        if *status == 503 {
+            let error = &answer.json()["error"];
+            assert_eq!((&error["code"], &error["control"]), (&json!("sprag_state_unavailable"), &json!("detection")));
+            assert!(error["message"].as_str().unwrap().contains("on_state_loss.detection"), "{error}");
+        }
+    }
+    redis.restart();
+    let (.., closed) = &all[0];
+    closed.connected().await;
+    assert_eq!(closed.call(0, "task", 1).fetch().await.unwrap().status, 200, "with Redis loops are looked for again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_goes_on_in_its_run_when_redis_is_back() {
     let Some(mut redis) = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
     let stage = Stage::start_with(|settings| share(settings, &redis.url())).await;
