@@ -333,3 +333,93 @@ fn the_server_forgets_what_is_too_old() {
     assert_eq!(ask(&link, "SELECT groupArray(id) FROM (SELECT id FROM events ORDER BY id)"), "['kept','now']");
     assert_eq!(ask(&link, "SELECT sum(steps) FROM runs"), "3", "sums stay longer");
 }
+
+#[test]
+fn no_batch_holds_more_events_than_it_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("batches");
+    let history = open(&dir.path().join("node"), &url);
+    history.flush().unwrap();
+    let link = link(&url);
+    link.command("CREATE TABLE inserts (into String, rows UInt64) ENGINE = MergeTree ORDER BY into").unwrap();
+    let tables = ["events".to_owned()].into_iter().chain(SUMS.map(|name| format!("node_{name}")));
+    // A view is told of each insert by itself.
+    for table in tables.clone() {
+        let told = format!("SELECT '{table}' AS into, count() AS rows FROM {table}");
+        link.command(&format!("CREATE MATERIALIZED VIEW of_{table} TO inserts AS {told}")).unwrap();
+    }
+    // Each in a run of its own, so that there are as many sums of runs as events.
+    for n in 0..25 {
+        history.own().record(&call(&n.to_string(), &format!("run {n}")), When::Now);
+    }
+    history.flush().unwrap();
+    let inserts = |table: &str| {
+        let rows =
+            format!("SELECT groupArray(rows) FROM (SELECT rows FROM inserts WHERE into = '{table}' ORDER BY rows)");
+        ask(&link, &rows)
+    };
+    assert_eq!(inserts("events"), "[5,10,10]", "`batch_events` is 10");
+    assert_eq!(inserts("node_runs"), "[5,10,10]", "and so many sums of runs at most");
+    for table in tables {
+        let most = ask(&link, &format!("SELECT max(rows) FROM inserts WHERE into = '{table}'"));
+        assert!((1..=10).contains(&most.parse::<u64>().unwrap()), "{table}: {most}");
+    }
+}
+
+#[test]
+fn every_table_forgets_what_it_need_not_keep() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = ClickHouseServer::start(&dir.path().join("clickhouse")) else { return };
+    let url = server.url("kept");
+    // Far from each other, for a month of some tables goes only as a whole.
+    let (events, minutes, runs, spend) = (40, 2, 100, 200);
+    let (settings, _) = settings(&url);
+    let settings = HistorySettings {
+        retention_days: events,
+        minute_retention_days: minutes,
+        run_retention_days: runs,
+        spend_retention_days: spend,
+        ..settings
+    };
+    let link = link(&url);
+    schema::prepare(&link, &settings).unwrap();
+    const DAY_MS: i64 = 86_400_000;
+    let now = call("", "r").at.0;
+    let mut seen = Vec::new();
+    // The column that tells the age of a row, and how many milliseconds one of it is.
+    for (table, column, unit_ms, days) in [
+        ("events", "at", 1, events),
+        ("notes", "at", 1, events),
+        ("run_hours", "hour", 3_600_000, runs),
+        ("run_acts", "at", 1, runs),
+        ("node_runs", "last_at", 1, runs),
+        ("node_agent_totals", "last_at", 1, spend),
+        ("node_spend", "slot", 900_000, spend),
+        ("node_slot_totals", "slot", 900_000, spend),
+        ("node_key_spend", "slot", 900_000, spend),
+        ("node_agent_days", "day", DAY_MS, spend),
+        ("node_minute_totals", "minute", 60_000, minutes),
+        ("node_agent_minutes", "minute", 60_000, minutes),
+    ] {
+        seen.push(table);
+        let days = i64::from(days);
+        for age in [0, days - 1, days + 33] {
+            let at = (now - age * DAY_MS) / unit_ms;
+            // Rows of one key would replace each other.
+            let (columns, values) = match column {
+                "last_at" => ("agent, last_at", format!("'{age}', {at}")),
+                _ => (column, at.to_string()),
+            };
+            link.command(&format!("INSERT INTO {table} ({columns}) VALUES ({values})")).unwrap();
+        }
+        link.command(&format!("OPTIMIZE TABLE {table} FINAL")).unwrap();
+        let age = format!("intDiv({now}, {DAY_MS}) - intDiv({column} * {unit_ms}, {DAY_MS})");
+        let ages = ask(&link, &format!("SELECT arraySort(groupArray({age})) FROM {table}"));
+        assert_eq!(ages, format!("[0,{}]", days - 1), "{table} keeps {days} days");
+    }
+    let kept = "SELECT groupArray(name) FROM (SELECT name FROM system.tables
+        WHERE database = currentDatabase() AND engine_full LIKE '%TTL%' ORDER BY name)";
+    seen.sort_unstable();
+    assert_eq!(ask(&link, kept), format!("['{}']", seen.join("','")), "no other table forgets");
+}
