@@ -13,6 +13,11 @@ use sprag_core::time::Timestamp;
 pub enum Clock {
     /// The system's clock.
     Real,
+    /// The same, wrong by so many milliseconds: a node whose clock nobody sets.
+    Wrong {
+        /// How far it is ahead; below nothing where it is behind.
+        ahead_ms: i64,
+    },
     /// Milliseconds that a test sets.
     Scripted(Arc<AtomicI64>),
 }
@@ -26,6 +31,7 @@ impl Clock {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }
+            Clock::Wrong { ahead_ms } => Timestamp(Clock::Real.now().0.saturating_add(*ahead_ms)),
             Clock::Scripted(ms) => Timestamp(ms.load(Ordering::Relaxed)),
         }
     }

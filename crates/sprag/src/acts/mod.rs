@@ -197,7 +197,7 @@ impl App {
     fn resume_account(&self, run: &RunKey, account: &AccountId) -> Result<Option<Arc<Kill>>, StoreError> {
         let totals = self.totals_at_resume(run);
         let spent = self.spent_by_run(account, run, totals.tree_cost);
-        let mark = Mark { steps: totals.counted_steps(), cost: totals.tree_cost, at: self.clock.now() };
+        let mark = Mark { steps: totals.counted_steps(), cost: totals.tree_cost, at: self.common_now() };
         let resumed = self.catalog.resume(run, mark)?;
         if resumed.is_some() {
             // What it spent before no longer counts against its budget.

@@ -34,7 +34,7 @@ impl App {
                 limits.extend(windows(Holder::Agent(agent.clone()), Level::Agent, budget));
             }
         }
-        let (snapshot, now) = (self.catalog.snapshot(), self.clock.now());
+        let (snapshot, now) = (self.catalog.snapshot(), self.common_now());
         let is_wanted = |agent: &AgentName, key: Option<&str>| {
             filter.agent.as_ref().is_none_or(|wanted| wanted == agent)
                 && filter.key.as_deref().is_none_or(|wanted| Some(wanted) == key)
@@ -97,7 +97,7 @@ impl App {
     fn limits_of_run(&self, agent: &AgentName, run: &RunId) -> Vec<Limited> {
         let (settings, snapshot, in_force) = (self.settings.load(), self.catalog.snapshot(), self.policy(agent));
         let entry = run.key().and_then(|key| snapshot.key(key));
-        let (day, month) = self.windows.at(&settings.budget.zone, self.clock.now());
+        let (day, month) = self.windows.at(&settings.budget.zone, self.common_now());
         let spender = Spender {
             agent,
             key: entry.map(|entry| (entry.key.id.as_str(), &entry.key.budget)),
@@ -138,7 +138,7 @@ impl App {
             Holder::Agent(agent) => Some(agent),
             Holder::Run(..) | Holder::Key(_) | Holder::Everything => None,
         }));
-        let (_, month) = self.windows.at(&settings.budget.zone, self.clock.now());
+        let (_, month) = self.windows.at(&settings.budget.zone, self.common_now());
         agents.extend(self.history.agent_names(AGENT_STANDINGS as u32)?);
         agents.extend(self.history.spent_by_all(month.start)?.agents.into_iter().map(|(name, _)| name));
         Ok(agents)

@@ -58,7 +58,7 @@ impl App {
 
     /// The time that an account of this window covers now; none for a run.
     pub(crate) fn span_of(&self, window: Window) -> Option<Span> {
-        let (day, month) = self.windows.at(&self.settings.load().budget.zone, self.clock.now());
+        let (day, month) = self.windows.at(&self.settings.load().budget.zone, self.common_now());
         match window {
             Window::Run => None,
             Window::Day => Some(day),

@@ -74,7 +74,7 @@ pub(crate) fn authenticate(app: &App, settings: &Settings, head: &Parts) -> Resu
         if presented.as_ref().is_some_and(|other| other.key.id != entry.key.id) {
             return Err(refused("the request carries two different virtual keys; send one"));
         }
-        check_key(&entry.key, place, app.clock.now()).map_err(|refusal| denied(refusal, Some(entry.clone())))?;
+        check_key(&entry.key, place, app.common_now()).map_err(|refusal| denied(refusal, Some(entry.clone())))?;
         presented = Some(entry.clone());
     }
     if presented.is_none() && settings.proxy.require_keys {

@@ -104,7 +104,7 @@ pub(crate) fn depart(app: &App, rules: &Rules, key: &RunKey, event: &Event, repl
     let Some(run) = &event.run else { return };
     let departure = Departure {
         step: run.step,
-        now,
+        now: app.common_time(now),
         reply,
         is_answered: event.ending == Ending::Complete,
         cost: event.cost,
@@ -134,7 +134,8 @@ fn inspect(app: &App, rules: &Rules, call: Option<&Call<'_>>, seen: &Seen<'_>, w
     if let Some((SeenRun { key, step, origin, history }, call)) = run {
         let turn = read_turn(call, rules.prompt_scope == PromptScope::LastUserMessage);
         let end = history.map(|history| history.end);
-        let arrival = Arrival { step, now, end, turn: &turn, is_declared: origin == RunOrigin::Declared };
+        let is_declared = origin == RunOrigin::Declared;
+        let arrival = Arrival { step, now: app.common_time(now), end, turn: &turn, is_declared };
         let look = |watch: &mut RunWatch| (watch.arrive(&arrival, rules), watch.is_retry());
         let (found, is_retry) = app.state.watch(key, look).unwrap_or_default();
         (looked.level, looked.evidence) = (found.level, found.evidence);

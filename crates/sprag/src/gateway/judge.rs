@@ -83,9 +83,9 @@ pub(crate) async fn judge(
     let Judgement { verdict, would_stop } = loop {
         let snapshot = app.catalog.snapshot();
         let kill = ticket.kill(&snapshot);
-        let runs = progress(&snapshot, &tree, settings.runs.command.as_ref(), ticket);
+        let runs = progress(&snapshot, &tree, settings.runs.command.as_ref(), (&agent, app.common_time(now)));
         let facts = Facts {
-            now,
+            now: app.common_time(now),
             kill: kill.as_deref(),
             standing: snapshot.agent(&agent).map(|standing| &**standing),
             policy: &policy.policy,

@@ -78,7 +78,7 @@ impl Watched {
         let keys = || key_ids(head).into_iter().chain(self.key.clone()).collect();
         let paths: &[&str] = &[&sent, &routed, &plain];
         let subject = Subject { agent: &self.agent, runs: &self.runs, keys: &keys, carried: &values, paths };
-        snapshot.kills.find(&subject, app.clock.now()).cloned()
+        snapshot.kills.find(&subject, app.common_now()).cloned()
     }
 
     /// The same with a head that takes little room, and holds no buffer.

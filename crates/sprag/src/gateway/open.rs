@@ -8,6 +8,7 @@ use sprag_core::id::{AgentName, RunId};
 use sprag_core::loops::{Finding, Mode};
 use sprag_core::policy::{Habits, RunProgress, unknown_refusal};
 use sprag_core::run::Remember;
+use sprag_core::time::Timestamp;
 use sprag_core::wire::{Call, Reason, Refusal, read_history};
 use sprag_store::RunKey;
 use sprag_store::catalog::Snapshot;
@@ -203,14 +204,13 @@ fn is_limited(app: &App, settings: &Settings, agent: &AgentName, ticket: &Ticket
     has_run_limits || budgets.into_iter().flatten().any(|budget| budget.is_set() && budget.mode == Mode::Enforce)
 }
 
-/// How far the runs of a call have come since they began, or were resumed.
+/// How far the runs of a call have come since they began, or were resumed, by the clock that nodes have in common.
 pub(crate) fn progress(
     snapshot: &Snapshot,
     tree: &[RunPlace],
     command: Option<&RunId>,
-    ticket: &Ticket,
+    (agent, now): (&AgentName, Timestamp),
 ) -> Vec<RunProgress> {
-    let (agent, now) = (&ticket.event().agent, ticket.event().at);
     let since_mark = |place: &RunPlace| {
         let mark = snapshot.mark(&RunKey { agent: agent.clone(), id: place.id.clone() });
         let begun = mark.map_or(place.first_at, |mark| mark.at.max(place.first_at));

@@ -138,6 +138,7 @@ pub(crate) async fn begin(
         money: spending.money_ask(&corrections),
         repeat: fingerprint.map(|fingerprint| RepeatAsk { fingerprint, rule: &rules.repeat }),
     };
+    let asked_at = app.clock.now();
     // Redis takes its time: meanwhile the body is looked at. It is asked first, by another task, which must have its turn for that.
     let looking = async {
         tokio::task::yield_now().await;
@@ -151,6 +152,7 @@ pub(crate) async fn begin(
             return Ok(Met::Lost(lost.refusal(&policy.policy, rules, &asks, &spending)));
         }
     };
+    link.hear_time(begun.now, (asked_at, app.clock.now()));
     if let Some(watch) = begun.agent_watch
         && let Some(unpacked) = AgentWatch::unpack(&watch.bytes)
     {

@@ -119,7 +119,7 @@ impl Spending {
             return self.take_granted(app);
         }
         let mut weighed = Weighed::default();
-        let (kills, now) = (self.draws.kills_run, app.clock.now());
+        let (kills, now) = (self.draws.kills_run, app.common_now());
         if self.reserved.is_none() {
             match self.set_aside(app, &self.draws.enforced, now) {
                 Ok(reserved) => self.reserved = reserved,
@@ -316,7 +316,7 @@ impl Spending {
         let tokens_left = (u128::try_from(room.0).unwrap_or(0) * 1000).checked_div(u128::from(price.rates.output.0));
         let tokens_left = tokens_left.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(u64::MAX);
         self.next_look = so_far + tokens_left.clamp(1, LOOK_BYTES / BYTES_PER_TOKEN) * BYTES_PER_TOKEN;
-        raised.map_err(|shortfall| shortfall_refusal(&shortfall, self.draws.kills_run, app.clock.now()))
+        raised.map_err(|shortfall| shortfall_refusal(&shortfall, self.draws.kills_run, app.common_now()))
     }
 
     /// What a call costs whose answer was made and not read: nobody waited for its end, or it broke off. It is charged
@@ -436,7 +436,7 @@ impl Payer<'_> {
         }
         let agent = &ticket.event().agent;
         let runs: Vec<RunId> = self.tree.iter().map(|place| place.id.clone()).collect();
-        let (day, month) = app.windows.at(&self.settings.budget.zone, now);
+        let (day, month) = app.windows.at(&self.settings.budget.zone, app.common_time(now));
         draws(&Spender { agent, key, budget, everything, runs: &runs, day, month })
     }
 }

@@ -5,6 +5,7 @@
 
 mod alone;
 mod merges;
+mod time;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -23,6 +24,7 @@ use tokio::sync::Notify;
 use self::alone::Alone;
 pub(crate) use self::alone::DoneAlone;
 use self::merges::Merges;
+use self::time::CommonTime;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::State;
@@ -46,6 +48,8 @@ pub struct Link {
     alone: Mutex<Alone>,
     /// There is more to tell.
     has_more: Notify,
+    /// Whose clock counts.
+    time: CommonTime,
 }
 
 impl Link {
@@ -57,12 +61,13 @@ impl Link {
         let Some(url) = &settings.redis else { return Ok(None) };
         let address = Address::parse(url.reveal()).context("reading `state.redis`")?;
         let clock = match clock {
-            Clock::Real => SharedClock::Redis,
+            Clock::Real | Clock::Wrong { .. } => SharedClock::Redis,
             Clock::Scripted(ms) => SharedClock::Told(ms.clone()),
         };
         let timeout_ms = u64::try_from(settings.timeout.as_millis()).unwrap_or(u64::MAX);
         let shared = Shared::connect(&address, Options { timeout_ms, clock });
-        Ok(Some(Link { shared, merges: Merges::default(), alone: Mutex::default(), has_more: Notify::new() }))
+        let (merges, alone, has_more) = (Merges::default(), Mutex::default(), Notify::new());
+        Ok(Some(Link { shared, merges, alone, has_more, time: CommonTime::default() }))
     }
 
     /// Whether Redis is there.
@@ -131,6 +136,7 @@ impl App {
         if let Some(link) = &self.link {
             let connected = link.shared.changed(Phase::Connecting);
             drop(tokio::time::timeout(FIRST_CONNECTION, connected).await);
+            self.hear_time(link);
         }
     }
 
@@ -140,7 +146,10 @@ impl App {
         let mut seen = Phase::Connecting;
         loop {
             tokio::select! {
-                phase = link.shared.changed(seen) => seen = phase,
+                phase = link.shared.changed(seen) => {
+                    seen = phase;
+                    self.hear_time(link);
+                }
                 () = link.has_more.notified() => {}
             }
             while link.is_connected()

@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use sprag::clock::Clock;
 use sprag::config::{BaseUrl, Settings};
 use sprag_testkit::{Provider, Script, client};
 use tokio::net::TcpListener;
@@ -101,10 +102,15 @@ impl Stage {
     }
 
     pub(crate) async fn start_with(change: impl FnOnce(&mut Settings)) -> Stage {
+        Stage::start_at(Clock::Real, change).await
+    }
+
+    /// The same with a clock of the test's own.
+    pub(crate) async fn start_at(clock: Clock, change: impl FnOnce(&mut Settings)) -> Stage {
         let plays = Plays::default();
         let url = serve(plays.clone()).await;
         let provider = Provider::start(Script::new()).unwrap();
-        let sprag = Sprag::start_with(&provider, |settings| {
+        let sprag = Sprag::start_at(&provider, clock, |settings| {
             for provider in settings.providers.values_mut() {
                 Arc::make_mut(provider).base = BaseUrl::parse(&url).unwrap();
             }

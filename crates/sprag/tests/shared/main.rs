@@ -8,6 +8,7 @@ mod agent;
 #[path = "../gateway/binary.rs"]
 #[allow(dead_code, reason = "shared by suites that use different parts of it")]
 mod binary;
+mod clocks;
 mod crash;
 mod faults;
 mod history_away;

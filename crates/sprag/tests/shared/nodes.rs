@@ -29,10 +29,15 @@ impl Nodes {
 
     /// The same with a clock of the test's own.
     pub(crate) async fn start_at(count: usize, redis: &str, clock: Clock, change: impl Fn(&mut Settings)) -> Nodes {
+        Nodes::start_by(vec![clock; count], redis, change).await
+    }
+
+    /// One for each of these clocks.
+    pub(crate) async fn start_by(clocks: Vec<Clock>, redis: &str, change: impl Fn(&mut Settings)) -> Nodes {
         let provider = Provider::start(Script::new()).unwrap();
         let mut sprags = Vec::new();
-        for _ in 0..count {
-            sprags.push(Nodes::node(&provider, redis, clock.clone(), &change).await);
+        for clock in clocks {
+            sprags.push(Nodes::node(&provider, redis, clock, &change).await);
         }
         let nodes = Nodes { provider, sprags };
         nodes.connected().await;

@@ -13,6 +13,7 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, RedisError, ServerErrorKind, Value};
+use sprag_core::time::Timestamp;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
@@ -47,6 +48,8 @@ pub(super) struct Link {
     not_sent: AtomicU64,
     last_error: Mutex<Option<String>>,
     round_trips: Mutex<RoundTrips>,
+    /// The time that Redis told when it was connected to, in milliseconds, and when that was.
+    told_time: Mutex<Option<(i64, Instant)>>,
 }
 
 #[derive(Clone)]
@@ -75,6 +78,7 @@ impl Link {
             not_sent: AtomicU64::new(0),
             last_error: Mutex::default(),
             round_trips: Mutex::default(),
+            told_time: Mutex::default(),
         }
     }
 
@@ -134,7 +138,9 @@ impl Link {
         }
         let connected = timeout(CONNECTING, connect(&self.address)).await;
         match connected {
-            Ok(Ok(connection)) => {
+            Ok(Ok(mut connection)) => {
+                let told = ask_time(&mut connection).await;
+                with_lock(&self.told_time, |time| *time = told.map(|ms| (ms, Instant::now())).or(*time));
                 with_lock(&self.connection, |current| *current = Some(connection));
                 self.failures_in_a_row.store(0, Ordering::Relaxed);
                 tracing::info!(redis = %self.address, "connected to the shared state");
@@ -149,6 +155,12 @@ impl Link {
                 with_lock(&self.last_error, |last| *last = Some(told));
             }
         }
+    }
+
+    /// The time of Redis, by what it told when it was connected to.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        let (ms, at) = with_lock(&self.told_time, |time| *time)?;
+        Some(Timestamp(ms.saturating_add(i64::try_from(at.elapsed().as_millis()).unwrap_or(i64::MAX))))
     }
 
     pub(super) fn status(&self) -> LinkStatus {
@@ -237,6 +249,20 @@ async fn connect(address: &Address) -> Result<Connection, RedisError> {
         }
     }
     Ok(connection)
+}
+
+/// What time it is there, in milliseconds; a Redis that does not tell it does everything else.
+async fn ask_time(connection: &mut Connection) -> Option<i64> {
+    const TIME: &str = "local time = redis.call('TIME') return time[1] * 1000 + math.floor(time[2] / 1000)";
+    let mut asked = redis::cmd("EVAL");
+    asked.arg(TIME).arg(1).arg(TRIAL_KEY);
+    match timeout(CONNECTING, connection.send(&asked)).await {
+        Ok(Ok(Value::Int(ms))) => Some(ms),
+        other => {
+            tracing::debug!(?other, "redis does not tell the time");
+            None
+        }
+    }
 }
 
 /// Calls a script by its hash; one that Redis does not know is sent whole.

@@ -56,6 +56,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use node::Node;
+use sprag_core::time::Timestamp;
 
 /// How the link behaves.
 #[derive(Clone, Debug)]
@@ -120,6 +121,12 @@ impl Shared {
     /// Waits until the link is in another phase than this one, and gives that.
     pub async fn changed(&self, seen: Phase) -> Phase {
         self.node.link.changed(seen).await
+    }
+
+    /// What time it is by the clock that counts, as far as that is known; none before the first connection.
+    #[must_use]
+    pub fn time(&self) -> Option<Timestamp> {
+        self.node.time()
     }
 
     /// Gives a sign of life for what is held, and tells what is untold, now rather than in its time.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use redis::Value;
+use sprag_core::time::Timestamp;
 use tokio::sync::Notify;
 
 use super::calls::{Calls, Untold};
@@ -62,6 +63,14 @@ impl Node {
         };
         let (p, call) = (prefix.to_owned(), call.to_owned());
         Head { p, call, node: self.name.clone(), fresh: format!("{}{number:x}", self.name), now }
+    }
+
+    /// What time it is by the clock that counts; none before the first connection.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        match &self.clock {
+            Clock::Redis => self.link.time(),
+            Clock::Told(now) => Some(Timestamp(now.load(Ordering::SeqCst))),
+        }
     }
 
     pub(super) fn is_cluster(&self) -> bool {

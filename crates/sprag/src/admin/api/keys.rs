@@ -131,7 +131,7 @@ pub(super) async fn create(
     let order = KeyOrder {
         agent,
         name: order.name,
-        expires_at: end(&order.expires_at, order.expires_in_seconds, admin.app.clock.now())?,
+        expires_at: end(&order.expires_at, order.expires_in_seconds, admin.app.common_now())?,
         budget: budget(order.budget.unwrap_or_default())?,
         by: operator.acting(order.by)?,
     };

@@ -199,7 +199,7 @@ impl Admin {
         scope: KillScope,
         order: Order,
     ) -> Result<Arc<Kill>, Problem> {
-        let now = self.app.clock.now();
+        let now = self.app.common_now();
         let order = KillOrder {
             scope,
             kind: if order.pause { KillKind::Pause } else { KillKind::Kill },

@@ -118,7 +118,7 @@ impl Spending {
                 self.next_look = 0;
                 Ok(())
             }
-            Raised::Short(shortfall) => Err(shortfall_refusal(&shortfall, self.draws.kills_run, app.clock.now())),
+            Raised::Short(shortfall) => Err(shortfall_refusal(&shortfall, self.draws.kills_run, app.common_now())),
             // This node's own accounts decide from now on.
             Raised::Nowhere => {
                 self.together = None;

@@ -86,7 +86,7 @@ impl Spending {
     pub(super) fn take_granted(&mut self, app: &App) -> Option<Weighed> {
         let Money { enforced, shadow } = self.together.as_mut()?.told.take()?;
         let mut weighed = Weighed::default();
-        let (kills, now) = (self.draws.kills_run, app.clock.now());
+        let (kills, now) = (self.draws.kills_run, app.common_now());
         match enforced {
             Purse::Nothing => {}
             Purse::Reserved(reserved) => self.reserved = Some(follow(app, &self.draws.enforced, &reserved, now)),

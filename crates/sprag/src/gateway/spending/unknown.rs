@@ -35,7 +35,7 @@ impl Spending {
             if left < least || left.0 <= 0 {
                 let account = Account { settled: *spent_here, span: draw.span, ..Account::default() };
                 let shortfall = Shortfall { draw: draw.clone(), account, amount, least };
-                return Err(shortfall_refusal(&shortfall, false, app.clock.now()).refusal);
+                return Err(shortfall_refusal(&shortfall, false, app.common_now()).refusal);
             }
         }
         leave_out(&mut self.draws.enforced, unknown);
