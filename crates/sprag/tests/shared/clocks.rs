@@ -144,9 +144,9 @@ async fn a_kill_ends_at_its_time_on_every_node() {
         let order = KillOrder { expires_at: Some(Timestamp(expires_at)), ..kill_of(name) };
         nodes.sprags[0].app.kill(order).await.unwrap();
         wait_until("the kill is everywhere", || (0..3).all(|number| is_killed(&nodes, number, name))).await;
-        for number in 0..3 {
+        for (number, node) in NAMES.into_iter().enumerate() {
             let answer = nodes.call(number, name, 1).fetch().await.unwrap();
-            assert_eq!(answer.status, status, "{name}, {}: {}", NAMES[number], text(&answer));
+            assert_eq!(answer.status, status, "{name}, {node}: {}", text(&answer));
         }
     }
 }
@@ -179,15 +179,15 @@ async fn kills_and_resumes_hold_in_the_order_in_which_they_were_made() {
         nodes.sprags[kills].app.kill(kill_of("task")).await.unwrap();
         let is_killed = |number| is_killed(&nodes, number, "task");
         wait_until("the kill is everywhere", || (0..3).all(is_killed)).await;
-        for number in 0..3 {
+        for (number, name) in NAMES.into_iter().enumerate() {
             let answer = nodes.call(number, "task", 1).fetch().await.unwrap();
-            assert_eq!(stopped(&answer), "run_killed", "{}", NAMES[number]);
+            assert_eq!(stopped(&answer), "run_killed", "{name}");
         }
         nodes.sprags[resumes].app.resume(run.clone(), "anna".to_owned()).await.unwrap();
         wait_until("the resume is everywhere", || !(0..3).any(is_killed)).await;
-        for number in 0..3 {
+        for (number, name) in NAMES.into_iter().enumerate() {
             let answer = nodes.call(number, "task", 1).fetch().await.unwrap();
-            assert_eq!(answer.status, 200, "{}: {}", NAMES[number], text(&answer));
+            assert_eq!(answer.status, 200, "{name}: {}", text(&answer));
         }
     }
 }

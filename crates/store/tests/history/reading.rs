@@ -167,7 +167,7 @@ fn steps_come_back_with_what_was_seen_of_them(home: &Home) {
     let others = [at(step("1", "r", 1), START + 1), at(step("3", "other", 1), START + 3)];
     let history = filled(home, &[vec![seen.clone()], others.to_vec()].concat());
     let [run, other] = ["r", "other"].map(|id| history.run(&key(id)).unwrap().unwrap());
-    let found = history.evidence(&[run.clone()]).unwrap().remove(0);
+    let found = history.evidence(std::slice::from_ref(&run)).unwrap().remove(0);
     let shown: Vec<_> = found.iter().map(|row| (row.step, row.level, row.evidence.clone())).collect();
     assert_eq!(shown, [(1, None, None), (2, Some(0.6), evidence)]);
     assert!(all_events(&history, &EventFilter::default()).contains(&seen), "bytes and fractions come back whole");
