@@ -87,7 +87,9 @@ async fn a_rate_lets_as_many_pass_whichever_clock_is_asked() {
 async fn a_loop_within_seconds_is_seen_over_clocks_that_are_hours_apart() {
     let Some(redis) = RedisServer::start() else { return };
     let mut stopped_at = Vec::new();
-    for clocks in [vec![Clock::Real; 3], clocks(3)] {
+    let ahead = || Clock::Wrong { ahead_ms: 3 * HOUR_MS };
+    // In one of both orders the step that is one too many comes to the node for which others seem to be long ago.
+    for clocks in [[Clock::Real, Clock::Real], [Clock::Real, ahead()], [ahead(), Clock::Real]] {
         redis.flush();
         let mut stages = Vec::new();
         for clock in clocks {
@@ -103,7 +105,7 @@ async fn a_loop_within_seconds_is_seen_over_clocks_that_are_hours_apart() {
         let mut agent = Agent::new(&stages[0], Talk::Chat, "How is the weather in Paris?");
         let mut steps = 0;
         loop {
-            agent.moves_to(&stages[steps % 3]);
+            agent.moves_to(&stages[steps % 2]);
             let said = agent.calls("search_weather", json!({"city": "Paris"}), "error: not found").await;
             if said.status != 200 {
                 assert_eq!(said.json()["block_reason"], "loop_detected");
@@ -114,7 +116,8 @@ async fn a_loop_within_seconds_is_seen_over_clocks_that_are_hours_apart() {
         }
         stopped_at.push(steps);
     }
-    assert_eq!(stopped_at[0], stopped_at[1], "at the same step");
+    stopped_at.dedup();
+    assert_eq!(stopped_at.len(), 1, "not at the same step: {stopped_at:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
