@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -122,6 +123,7 @@ fn whole_requests(sprag: &Path, folder: &Path) -> Result<Vec<(String, u64)>> {
     for load in [short, long, many_chunks] {
         counted.carry(&mock, Load { requests: 20, ..load })?;
     }
+    counted.await_tokenizer()?;
     let [short_sum, long_sum, few_sum, many_sum] = {
         let mut sums = [0; 4];
         for (sum, load) in sums.iter_mut().zip([short, long, few_chunks, many_chunks]) {
@@ -166,6 +168,18 @@ impl Counted {
         let counted = Counted { sprag, out, dumps: 0, history: format!("{:02}", nth + 1) };
         tell(&counted.sprag, "instrumentation on")?;
         Ok(counted)
+    }
+
+    /// Waits until the tokenizer is there, which the first stream with a budget has loaded on the side: it would count for what comes next.
+    fn await_tokenizer(&self) -> Result<()> {
+        let begun = Instant::now();
+        while process::thread_names(self.sprag.pid()).iter().any(|name| name == "tokenizer") {
+            if begun.elapsed() > Duration::from_secs(300) {
+                bail!("the tokenizer is not loaded after five minutes");
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
     }
 
     /// Carries a load; gives the instructions that it took.
