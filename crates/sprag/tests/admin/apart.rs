@@ -29,5 +29,7 @@ async fn pages_are_made_by_threads_that_stand_back() {
     let (admin, others): (Vec<_>, Vec<_>) = threads.iter().partition(|(name, _)| name == "sprag-admin");
     assert!(!admin.is_empty(), "{threads:?}");
     assert!(admin.iter().all(|(_, nice)| *nice == 10), "{threads:?}");
-    assert!(others.iter().all(|(_, nice)| *nice == 0), "{threads:?}");
+    // What the whole process was given, where it is not the usual.
+    let given = i64::from(rustix::process::getpriority_process(None).unwrap());
+    assert!(others.iter().all(|(_, nice)| *nice == given), "{threads:?}");
 }
