@@ -32,6 +32,7 @@ NOT_RUN = {
     ("docs/deployment.md", "docker compose up --build --detach"): "there is no Docker here",
     ("docs/deployment.md", "kubectl create namespace sprag"): "there is no cluster here",
     ("docs/failure-modes.md", "python3 tests/faults/faults.py --only redis-killed"): "scripts/test tries every fault in a step of its own",
+    ("docs/clickhouse.md", "cargo test --release -p sprag --test admin shared_speed -- --ignored --nocapture"): BUILDS,
     ("docs/policy.md", "cargo test --release -p sprag --lib judging_cost -- --ignored --nocapture"): BUILDS,
     ("docs/scaling.md", "bench/cluster"): BUILDS,
     ("docs/shared-state.md", "python3 tests/faults/together.py"): "scripts/test does it in a step of its own",
