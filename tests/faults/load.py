@@ -35,13 +35,16 @@ SPENDER_LIMIT_CENTS = 100
 HURRIED_REQUESTS = 4
 HURRIED_SECONDS = 2
 
-POLICY = f"""
+# A token of an answer costs a cent, so that a call costs what it asks the provider for.
+PRICES = """
 prices.unpriced = "block"
 [[price]]
 model = "gpt-4o"
 input = 0
 output = 10000
-[agents.payer.budget]
+"""
+
+POLICY = f"""{PRICES}[agents.payer.budget]
 monthly_limit = {PAYER_LIMIT_USD}
 reserve = "worst_case"
 [agents.newcomer.budget]

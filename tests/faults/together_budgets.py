@@ -7,13 +7,12 @@ from cluster import Cluster, Setup
 from finding import Finding
 from load import said
 from together_policy import BUDGET_CENTS, POLICY
+from trial import MORE_THAN_ALL_CENTS
 from waiting import wait_until
 
 CALLERS = 500
 # What a call asks for whose answer costs one cent, where all of it is set aside.
 CAUTIOUS_CENTS = 5
-# More than any limit here, so that the answer says what is spent.
-MORE_THAN_ALL_CENTS = 10_000_000
 # One token, as it is charged: the provider keeps to what it was asked for.
 PROMPT = said("[[mock:text yes]]")
 

@@ -25,7 +25,7 @@ def check(shared: bool) -> Finding:
     with Cluster(Setup(redis=shared, policy=POLICY)) as cluster:
         took: list[float | None] = []
         for number in range(1, ROUNDS + 1):
-            took += seconds_until_cut(cluster, f"run-{number}", PROMISED_SECONDS)
+            took += seconds_until_cut(cluster, f"run-{number}")
             if None in took:
                 # What is late once is late: no need to wait for the others.
                 break
@@ -40,7 +40,7 @@ def told(took: list[float | None]) -> str:
     return f"median {statistics.median(cut):.0f} ms, worst {max(cut):.0f} ms"
 
 
-def seconds_until_cut(cluster: Cluster, run: str, patience_seconds: float) -> list[float | None]:
+def seconds_until_cut(cluster: Cluster, run: str) -> list[float | None]:
     """Of each stream, from the order to its end at the client. None if it goes on for longer."""
     first, *others = cluster.nodes
     # The node where the run is killed knows that there is such a run.
@@ -54,7 +54,7 @@ def seconds_until_cut(cluster: Cluster, run: str, patience_seconds: float) -> li
     ordered = time.monotonic()
     first.kill_run("killed", run)
     try:
-        wait_until(lambda: all(stream.ended for stream in streams), "streams to be cut", patience_seconds)
+        wait_until(lambda: all(stream.ended for stream in streams), "streams to be cut", PROMISED_SECONDS)
     except Overdue:
         cluster.provider.release()
     for thread in threads:
@@ -63,7 +63,7 @@ def seconds_until_cut(cluster: Cluster, run: str, patience_seconds: float) -> li
     # Nobody reads on from the provider either, where every token costs.
     wait_until(lambda: cluster.provider.ask("GET", "__health")["open_responses"] == 0, "the provider to be left")
     took = [stream.ended - ordered if stream.reason == "run_killed" else math.inf for stream in streams]
-    return [seconds if seconds <= patience_seconds else None for seconds in took]
+    return [seconds if seconds <= PROMISED_SECONDS else None for seconds in took]
 
 
 def listen(cluster: Cluster, stream: Call) -> None:

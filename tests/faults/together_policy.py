@@ -1,5 +1,7 @@
 """What agents may do whose calls go over several nodes."""
 
+from load import PRICES
+
 BUDGET_CENTS = 100
 
 WINDOW_REQUESTS = 50
@@ -7,13 +9,7 @@ WINDOW_SECONDS = 2
 BUCKET_RPS = 40
 BUCKET_BURST = 40
 
-POLICY = f"""
-prices.unpriced = "block"
-[[price]]
-model = "gpt-4o"
-input = 0
-output = 10000
-[agents.expected.budget]
+POLICY = f"""{PRICES}[agents.expected.budget]
 monthly_limit = "{BUDGET_CENTS / 100:.2f}"
 reserve = "expected"
 [agents.exact.budget]

@@ -86,7 +86,6 @@ fn sources(value: &Value) -> Vec<String> {
 struct Neighbours {
     config: String,
     _redis: Option<RedisServer>,
-    _clickhouse: Option<&'static ClickHouseServer>,
     absent: Vec<&'static str>,
 }
 
@@ -101,7 +100,7 @@ fn neighbours(database: &str) -> Neighbours {
         Some(server) => config += &format!("[events]\nclickhouse = \"{}\"\n", server.url(database)),
         None => absent.push("sprag_shared_history"),
     }
-    Neighbours { config, _redis: redis, _clickhouse: clickhouse, absent }
+    Neighbours { config, _redis: redis, absent }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,8 @@
 //! What waits is read when somebody asks: events for the database, alerts, spans, throttled calls, ends of calls, and what
 //! is on its way to Redis and ClickHouse.
 
+use std::time::{Duration, Instant};
+
 use sprag_testkit::{ClickHouseServer, ClosedPort, RedisServer};
 
 use crate::binary::wait_until;
@@ -8,6 +10,9 @@ use crate::collector::{Collector, Manner};
 use crate::configured::Configured;
 use crate::page::Page;
 use crate::scene::{chat, fetch, looping, metrics, place};
+
+/// Longer than any of this takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One sample without labels, which must be there.
 fn of(page: &Page, name: &str) -> f64 {
@@ -19,9 +24,9 @@ fn of(page: &Page, name: &str) -> f64 {
 
 /// Waits until a sample is as it should be.
 async fn becomes(place: &Configured, name: &str, is_so: impl Fn(f64) -> bool) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while !is_so(of(&metrics(place).await, name)) {
-        assert!(begun.elapsed().as_secs() < 60, "{name} stays {}", of(&metrics(place).await, name));
+        assert!(begun.elapsed() < PATIENCE, "{name} stays {}", of(&metrics(place).await, name));
         tokio::task::yield_now().await;
     }
 }
@@ -37,8 +42,9 @@ async fn events_wait_in_files_until_the_database_has_them() {
     let page = metrics(&place).await;
     assert_eq!((of(&page, "sprag_spool_bytes"), of(&page, "sprag_spool_held_bytes")), (0.0, 0.0));
     // A batch may go at any moment; what one call leaves is seen in one of a few turns.
-    let mut seen = 0.0;
+    let (begun, mut seen) = (Instant::now(), 0.0);
     while seen == 0.0 {
+        assert!(begun.elapsed() < PATIENCE, "no event was seen to wait");
         call(&place, "plain").await;
         let page = metrics(&place).await;
         seen = of(&page, "sprag_spool_bytes");
@@ -74,8 +80,9 @@ async fn spans_wait_while_the_collector_takes_its_time() {
     call(&place, "plain").await;
     // The first batch is on its way and stays there, so what ends now waits.
     wait_until(|| place.sprag.app.tracer.as_ref().unwrap().queued() == 0, || "nobody takes spans".to_owned()).await;
-    let mut waiting = 0.0;
+    let (begun, mut waiting) = (Instant::now(), 0.0);
     while waiting < 2.0 {
+        assert!(begun.elapsed() < PATIENCE, "{waiting} spans wait");
         call(&place, "plain").await;
         waiting = of(&metrics(&place).await, "sprag_trace_queue");
     }
